@@ -1,0 +1,15 @@
+/*
+ * Filling a cordon_error. Nothing here allocates or formats, so a process between clone() and
+ * exec() may use it; `err` may be NULL everywhere.
+ */
+#pragma once
+
+#include <cordon/error.h>
+
+/* Records a failure and returns -errnum (or -EINVAL where no errno is to blame). */
+int err_set(struct cordon_error *err, enum cordon_error_kind kind, enum cordon_layer layer,
+            int errnum, const char *what, const char *subject);
+
+/* Add to a failure that is already recorded; text that does not fit is cut. */
+void err_why(struct cordon_error *err, const char *why);
+void err_remedy(struct cordon_error *err, const char *remedy);

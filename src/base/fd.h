@@ -1,0 +1,30 @@
+/* Owned descriptors. */
+#pragma once
+
+#include <sys/types.h>
+#include <unistd.h>
+
+/* Closes and marks as closed; safe to repeat. */
+static inline void fd_close(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd); /* on Linux the descriptor is gone even if close() fails */
+    *fd = -1;
+}
+
+/* Moves ownership out of a FD_AUTO local. */
+static inline int fd_take(int *fd)
+{
+    int moved = *fd;
+    *fd = -1;
+    return moved;
+}
+
+/* A local that closes itself at the end of its scope. */
+#define FD_AUTO __attribute__((cleanup(fd_close))) int
+
+/* Whole buffer or -errno; EINTR is retried. */
+int fd_write_all(int fd, const void *data, size_t len);
+
+/* Reads until end of file or `size` bytes; the count or -errno. */
+ssize_t fd_read_full(int fd, void *data, size_t size);

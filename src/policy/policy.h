@@ -1,0 +1,159 @@
+/*
+ * The policy: what somebody asked for, as plain data. It knows nothing of this host; whether it
+ * can be enforced here is the plan's question.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/parse.h"
+
+#define POLICY_UNLIMITED PARSE_UNLIMITED
+
+#define POLICY_MAX_BINDS 8192
+#define POLICY_MAX_NAMES 4096 /* environment names, hidden paths, requirements: each */
+#define POLICY_MAX_BYTES (1024 * 1024)
+#define POLICY_MAX_PATH 4095
+
+enum policy_profile {
+    PROFILE_STAGE,
+    PROFILE_MODULE,
+    PROFILE_LIMITS,
+    PROFILE_TEST,
+    PROFILE_AGENT,
+    PROFILE_COUNT,
+};
+
+enum policy_fs_mode {
+    FS_VIEW,  /* an empty root plus what is listed */
+    FS_GUARD, /* the host's tree, read-only, plus what is listed as rw */
+};
+
+enum policy_net { NET_NONE, NET_LOOPBACK, NET_HOST };
+enum policy_uid { UID_NOBODY, UID_CALLER };
+enum policy_seccomp { SECCOMP_DEFAULT, SECCOMP_STRICT, SECCOMP_OFF };
+enum policy_forbidden {
+    FORBIDDEN_ERRNO,
+    FORBIDDEN_KILL,
+    FORBIDDEN_KILL_SOCKETS, /* enforce_network of the SandboxPolicy form: only socket() kills */
+};
+enum policy_overflow { OVERFLOW_TRUNCATE, OVERFLOW_KILL };
+enum policy_backend { BACKEND_AUTO, BACKEND_NATIVE, BACKEND_BWRAP, BACKEND_POSIX, BACKEND_NONE };
+enum policy_work {
+    WORK_NONE,    /* no /work (guard mode) */
+    WORK_PRIVATE, /* an empty tmpfs */
+    WORK_HOST,    /* a directory of the host's, read-write */
+};
+
+struct policy_bind {
+    const char *host;    /* absolute, normalised */
+    const char *sandbox; /* absolute, normalised */
+    bool optional;       /* a missing source is not an error */
+};
+
+struct policy_binds {
+    struct policy_bind *items;
+    size_t count;
+};
+
+struct policy_names {
+    const char **items;
+    size_t count;
+};
+
+struct policy_var {
+    const char *name;
+    const char *value;
+};
+
+struct policy_vars {
+    struct policy_var *items;
+    size_t count;
+};
+
+struct policy_env {
+    bool inherit;              /* start from everything the caller has (test, limits) */
+    struct policy_names allow; /* NAME or PREFIX_* */
+    struct policy_names deny;  /* the same; beats allow */
+    struct policy_vars fallback; /* "default": if unset after allow and deny */
+    struct policy_vars set;
+};
+
+struct policy_limits {
+    uint64_t wall_ms, cpu_ms;      /* POLICY_UNLIMITED: none */
+    uint64_t mem_bytes, pids, nofile;
+    uint64_t output_bytes;         /* each stream */
+    bool output_given;             /* asked for by name: holds for output that passes through too */
+    enum policy_overflow on_overflow;
+    uint64_t grace_ms;
+    double cpus;                   /* cores; 0: no limit */
+};
+
+struct policy {
+    enum policy_profile profile;
+    enum policy_fs_mode fs_mode;
+    bool system_ro;
+    struct policy_binds rw, ro;
+    bool rw_cwd;               /* the caller's own directory is writable at its own path */
+    struct policy_names hide;  /* absolute paths and globs */
+    enum policy_work work;
+    const char *work_host;     /* with WORK_HOST */
+    uint64_t tmp_bytes;
+    bool private_tmp;          /* guard: /tmp is an own tmpfs (limits) or read-only (test) */
+    enum policy_net net;
+    struct policy_env env;
+    struct policy_limits limits;
+    enum policy_uid uid;
+    enum policy_seccomp seccomp;
+    enum policy_forbidden on_forbidden;
+    const char *cwd;           /* inside; NULL: /work in view mode, the caller's own in guard mode */
+    enum policy_backend backend;
+    struct policy_names require; /* CAPABILITY or CAPABILITY:MECHANISM */
+    bool allow_partial;
+};
+
+/* The built-in profile; everything it points to is static. */
+void policy_init(struct policy *policy, enum policy_profile profile);
+
+/* The words of the documents: closed sets, both ways. name() never returns NULL; parse() gives -1. */
+const char *policy_profile_name(enum policy_profile v);
+int policy_profile_parse(const char *s);
+const char *policy_fs_mode_name(enum policy_fs_mode v);
+int policy_fs_mode_parse(const char *s);
+const char *policy_net_name(enum policy_net v);
+int policy_net_parse(const char *s);
+const char *policy_uid_name(enum policy_uid v);
+int policy_uid_parse(const char *s);
+const char *policy_seccomp_name(enum policy_seccomp v);
+int policy_seccomp_parse(const char *s);
+const char *policy_forbidden_name(enum policy_forbidden v);
+int policy_forbidden_parse(const char *s);
+const char *policy_overflow_name(enum policy_overflow v);
+int policy_overflow_parse(const char *s);
+const char *policy_backend_name(enum policy_backend v);
+int policy_backend_parse(const char *s);
+
+/*
+ * Adding to a list copies it into `arena` (profiles are static). Paths are normalised lexically;
+ * a relative host path is an error here: the caller makes it absolute.
+ */
+int policy_add_bind(struct policy_binds *list, struct arena *arena, const char *host,
+                    const char *sandbox, bool optional, struct cordon_error *err);
+int policy_add_name(struct policy_names *list, struct arena *arena, const char *name,
+                    struct cordon_error *err);
+int policy_add_var(struct policy_vars *list, struct arena *arena, const char *name,
+                   const char *value, struct cordon_error *err);
+
+/*
+ * What every policy must satisfy, one small function a rule: names of variables, absolute and
+ * normalised paths, limits in range, contradictions (a bind that work would hide, a bind over
+ * /proc or /dev, the same target twice, cwd outside ...). `err->subject` is a JSON pointer.
+ */
+int policy_validate(const struct policy *policy, struct cordon_error *err);
+
+/* Lexical: collapses //, . and ..; NULL if out of memory. The path must be absolute. */
+char *policy_normalize_path(struct arena *arena, const char *path);

@@ -1,0 +1,67 @@
+/* The record that a run leaves. The supervisor fills it; wire/ prints it. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "result/ledger.h"
+
+enum status {
+    STATUS_OK,
+    STATUS_NONZERO_EXIT,
+    STATUS_SIGNALED,
+    STATUS_TIMEOUT,
+    STATUS_CPU_LIMIT,
+    STATUS_MEM_LIMIT,
+    STATUS_OUTPUT_LIMIT,
+    STATUS_KILLED_TERM,
+    STATUS_KILLED_KILL,
+    STATUS_FORBIDDEN_SYSCALL,
+    STATUS_POLICY_VIOLATION,
+    STATUS_OUTPUT_PARSE_FAILED,
+    STATUS_SPAWN_FAILED,
+    STATUS_INTERNAL_ERROR,
+    STATUS_COUNT,
+};
+
+const char *status_name(enum status s); /* "NONZERO_EXIT" */
+
+struct result_stream {
+    struct buf captured; /* owned; at most the cap, without the [TRUNCATED] line */
+    uint64_t bytes;      /* all that the payload wrote */
+    bool truncated;
+};
+
+struct result {
+    enum status status;
+    int rc;           /* 001's table; the child's code; 128+n */
+    char reason[256]; /* one sentence, never two */
+    struct result_stream out, err;
+    uint64_t duration_ms;
+    char trace_id[33];
+    struct ledger ledger;
+    bool exited;     /* exit_code holds; else, if signal is not 0, that ended it */
+    int exit_code;
+    int signal;
+    int caller_signal; /* the signal that the caller of cordon sent; 0: none */
+    uint64_t cpu_ms, max_rss_bytes;
+    uint64_t processes; /* tasks that were seen to end inside, the payload among them */
+    const char *backend_kind; /* static: "native" */
+    bool backend_effective;
+    struct cordon_error error; /* with INTERNAL_ERROR and SPAWN_FAILED */
+    char warnings[8][256];
+    unsigned warning_count;
+};
+
+void result_init(struct result *r);
+void result_release(struct result *r);
+__attribute__((format(printf, 2, 3))) void result_reason(struct result *r, const char *fmt, ...);
+__attribute__((format(printf, 2, 3))) void result_warn(struct result *r, const char *fmt, ...);
+
+/* The exit status of `cordon` (design: child's code, 128+n, 124, 152, 137, 159, 153, 125, ...). */
+int result_exit_child(const struct result *r);
+/* The same by the table of the SandboxResultV2 form. */
+int result_exit_normalized(const struct result *r);
