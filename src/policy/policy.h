@@ -16,6 +16,8 @@
 
 #define POLICY_MAX_BINDS 8192
 #define POLICY_MAX_NAMES 4096 /* environment names, hidden paths, requirements: each */
+#define POLICY_MAX_PROTECT 64
+#define POLICY_MAX_PROTECT_DEPTH 4 /* components of a protected name */
 #define POLICY_MAX_BYTES (1024 * 1024)
 #define POLICY_MAX_PATH 4095
 

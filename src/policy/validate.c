@@ -197,15 +197,26 @@ static int check_hide(const struct policy *p, struct cordon_error *err)
     return 0;
 }
 
+static unsigned depth_of(const char *path)
+{
+    unsigned depth = 0;
+    for (; *path != '\0'; path++)
+        depth += *path == '/';
+    return depth;
+}
+
 static int check_protect(const struct policy *p, struct cordon_error *err)
 {
     char room[64];
-    if (p->protect.count > POLICY_MAX_NAMES)
-        return refuse(err, "/fs/protect", "more than 4096 entries", NULL);
+    if (p->protect.count > POLICY_MAX_PROTECT)
+        return refuse(err, "/fs/protect", "more than 64 entries", NULL);
     for (size_t i = 0; i < p->protect.count; i++) {
         const char *name = p->protect.items[i];
         char slashed[POLICY_MAX_PATH + 2];
         snprintf(slashed, sizeof slashed, "/%s", name);
+        if (depth_of(slashed) > POLICY_MAX_PROTECT_DEPTH)
+            return refuse(err, at(room, sizeof room, "/fs/protect", i),
+                          "a protected name has at most 4 components", NULL);
         if (name[0] == '\0' || strlen(name) >= POLICY_MAX_PATH || !is_normal_path(slashed))
             return refuse(err, at(room, sizeof room, "/fs/protect", i),
                           "a protected name is relative to the writable trees",
