@@ -5,6 +5,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 
 enum capability {
     CAP_WALL_TIME,
@@ -26,6 +27,10 @@ enum capability {
 
 const char *capability_name(enum capability c); /* "wall_time" */
 int capability_parse(const char *name);         /* -1 if there is none */
+
+/* Whether `text` is CAPABILITY or CAPABILITY:MECHANISM; if not, what to write instead. */
+bool capability_requirement(const char *text);
+void capability_remedy(const char *text, char *out, size_t size);
 
 struct ledger_entry {
     char requested[96];   /* as JSON: null, true, a number, a string; null: nothing was asked */
