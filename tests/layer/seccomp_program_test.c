@@ -99,7 +99,8 @@ static bool personality_ok(uint32_t p)
     return p == 0xffffffff || (p & ~(uint32_t)0x60008) == 0;
 }
 
-static uint32_t socket_answer(const struct seccomp_choice *choice, uint32_t family, uint32_t protocol)
+static uint32_t socket_answer(const struct seccomp_choice *choice, uint32_t family,
+                              uint32_t protocol)
 {
     if (family == AF_UNIX)
         return PASSES;

@@ -643,10 +643,11 @@ static int run_under(unsigned variant, const char *const argv[])
 
 TEST(a_shell_works_under_every_variant)
 {
-    const char *script = "set -e; d=$(mktemp -d); cd $d; echo hi > a; cp -p a b; chmod 640 b; ln -s b c;"
-                         "mkfifo f; (cat f > d &) ; echo x > f; mkdir -p e/g; ls -l >/dev/null;"
-                         "find . | sort | head -n 3 >/dev/null; id >/dev/null; nice true; sleep 0;"
-                         "mv a h; rm -r $d";
+    const char *script =
+        "set -e; d=$(mktemp -d); cd $d; echo hi > a; cp -p a b; chmod 640 b; ln -s b c;"
+        "mkfifo f; (cat f > d &) ; echo x > f; mkdir -p e/g; ls -l >/dev/null;"
+        "find . | sort | head -n 3 >/dev/null; id >/dev/null; nice true; sleep 0;"
+        "mv a h; rm -r $d";
 
     for (unsigned variant = 0; variant < SECCOMP_VARIANTS; variant++)
         CHECK_INT(run_under(variant, (const char *[]){"/bin/sh", "-c", script, NULL}), 0);
