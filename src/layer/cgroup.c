@@ -25,19 +25,19 @@
 static int fail(struct cordon_error *err, int errnum, const char *what, const char *dir,
                 const char *name)
 {
-    char subject[sizeof err->subject];
+    char subject[CGROUP_PATH_SIZE + 128]; /* err_set() cuts what does not fit */
     snprintf(subject, sizeof subject, "%s%s%s", dir, name[0] == '\0' ? "" : "/", name);
     return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_CGROUP, errnum, what, subject);
 }
 
-/* A fresh "DIR/cordon.PID.RANDOM" with `suffix`; the directory's descriptor or -errno. */
-static int make_dir(const char *dir, const char *suffix, char *path, size_t size)
+/* A fresh "DIR/cordon.PID.RANDOM"; its descriptor or -errno. */
+static int make_dir(const char *dir, char *path, size_t size)
 {
     uint64_t random;
     if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
         return -EIO;
-    int n = snprintf(path, size, "%s/%s%d.%016" PRIx64 "%s", dir, CGROUP_NAME_PREFIX,
-                     (int)getpid(), random, suffix);
+    int n = snprintf(path, size, "%s/%s%d.%016" PRIx64, dir, CGROUP_NAME_PREFIX, (int)getpid(),
+                     random);
     if (n < 0 || (size_t)n >= size)
         return -ENAMETOOLONG;
     if (mkdir(path, 0755) < 0)
@@ -153,16 +153,19 @@ static int step_aside(struct layer_cgroup *self, const char *own, const char *le
     int r = sys_flock(fd, SYS_LOCK_SHARED);
     if (r < 0)
         return fail(err, -r, "lock cgroup", own, "");
-    if (leaf[0] != '\0') {
+    /* One leaf for all runs of this process, so a second one finds it; the probe's may be gone. */
+    if (leaf[0] != '\0' && access(leaf, F_OK) == 0)
         snprintf(self->leaf, sizeof self->leaf, "%s", leaf);
-    } else {
-        FD_AUTO made = make_dir(own, CGROUP_LEAF_SUFFIX, self->leaf, sizeof self->leaf);
-        if (made < 0)
-            return fail(err, -made, "make cgroup", own, "");
-        r = cgroup_write(made, "cgroup.procs", "0");
-        if (r < 0)
-            return fail(err, -r, "move into cgroup", self->leaf, "");
-    }
+    else
+        snprintf(self->leaf, sizeof self->leaf, "%s/%s%d%s", own, CGROUP_NAME_PREFIX, (int)getpid(),
+                 CGROUP_LEAF_SUFFIX);
+    if (mkdir(self->leaf, 0755) < 0 && errno != EEXIST)
+        return fail(err, errno, "make cgroup", self->leaf, "");
+    char procs[sizeof self->leaf + sizeof "/cgroup.procs"];
+    snprintf(procs, sizeof procs, "%s/cgroup.procs", self->leaf);
+    r = cgroup_write(AT_FDCWD, procs, "0");
+    if (r < 0)
+        return fail(err, -r, "move into cgroup", self->leaf, "");
     const char *enable[] = {want->mem_bytes != PARSE_UNLIMITED ? "+memory" : NULL,
                             want->pids != PARSE_UNLIMITED ? "+pids" : NULL,
                             want->cpu_quota_us != 0 ? "+cpu" : NULL};
@@ -195,7 +198,7 @@ static int add_group(struct layer_cgroup *self, const struct host_cgroup_control
     struct layer_cgroup_group *group = &self->groups[self->group_count];
     *group = (struct layer_cgroup_group){
         .version = c->version, .hierarchy = c->hierarchy, .dir_fd = -1, .procs_fd = -1};
-    int fd = make_dir(c->dir, "", group->path, sizeof group->path);
+    int fd = make_dir(c->dir, group->path, sizeof group->path);
     if (fd < 0)
         return fail(err, -fd, "make cgroup", c->dir, "");
     group->dir_fd = fd;

@@ -56,9 +56,8 @@ struct layer_cgroup {
 struct cgroup_usage {
     uint64_t cpu_usec;
     uint64_t mem_peak_bytes;
-    uint64_t mem_limit_hits; /* times the limit was reached, mostly answered by reclaim */
     uint64_t oom_kills;
-    uint64_t pids_denied;    /* forks that the pids limit refused */
+    uint64_t pids_denied; /* forks that the pids limit refused */
 };
 
 /* A handful of system calls for a caller without any cgroup; never reads the mount table. */

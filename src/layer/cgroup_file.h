@@ -10,8 +10,8 @@
 
 #define CGROUP_FILE_SIZE 4096
 
-/* Directories that are made: cordon.PID.RANDOM; with the suffix, the leaf into which a supervisor
- * steps aside. */
+/* Directories that are made: cordon.PID.RANDOM for a sandbox, cordon.PID.self for the leaf into
+ * which a supervisor steps aside. */
 #define CGROUP_NAME_PREFIX "cordon."
 #define CGROUP_LEAF_SUFFIX ".self"
 

@@ -164,6 +164,7 @@ static void probe_v1(const struct cgroup_source *source, enum cgroup_controller 
         return;
     }
     c->version = CGROUP_V1;
+    c->reason[0] = '\0';
     c->route = CGROUP_ROUTE_CHILD;
 }
 
@@ -214,7 +215,7 @@ static void offer_own(struct place *best, const char *own)
         return;
     }
     char enabled[CGROUP_FILE_SIZE];
-    if (read_in(own, "cgroup.subtree_control", enabled) < 0 || strspn(enabled, " \n") != strlen(enabled))
+    if (read_in(own, "cgroup.subtree_control", enabled) < 0 || enabled[strspn(enabled, " \n")] != '\0')
         return; /* threaded controllers are on: a child could hold no process */
     unsigned controllers = controllers_in(own, "cgroup.controllers");
     join(path, own, "cgroup.subtree_control");

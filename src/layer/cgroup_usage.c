@@ -69,9 +69,6 @@ static int memory_usage(const struct layer_cgroup_group *group, struct cgroup_us
     int r = optional(cgroup_read_u64(dir, v2 ? "memory.peak" : "memory.max_usage_in_bytes",
                                      &out->mem_peak_bytes));
     if (r == 0)
-        r = optional(v2 ? cgroup_read_key(dir, "memory.events", "max", &out->mem_limit_hits)
-                        : cgroup_read_u64(dir, "memory.failcnt", &out->mem_limit_hits));
-    if (r == 0)
         r = optional(cgroup_read_key(dir, v2 ? "memory.events" : "memory.oom_control", "oom_kill",
                                      &out->oom_kills));
     return r;
@@ -90,8 +87,7 @@ static int cpu_usage(const struct layer_cgroup_group *group, struct cgroup_usage
 
 int layer_cgroup_usage(const struct layer_cgroup *self, struct cgroup_usage *out)
 {
-    struct cgroup_usage usage = {CGROUP_UNKNOWN, CGROUP_UNKNOWN, CGROUP_UNKNOWN, CGROUP_UNKNOWN,
-                                 CGROUP_UNKNOWN};
+    struct cgroup_usage usage = {CGROUP_UNKNOWN, CGROUP_UNKNOWN, CGROUP_UNKNOWN, CGROUP_UNKNOWN};
     const struct layer_cgroup_group *memory = group_of(self, CGROUP_MEMORY);
     const struct layer_cgroup_group *pids = group_of(self, CGROUP_PIDS);
     const struct layer_cgroup_group *cpu = group_of(self, CGROUP_CPUACCT);
@@ -140,7 +136,8 @@ int layer_cgroup_kill(const struct layer_cgroup *self)
     if (group == NULL)
         return 0;
     /* cgroup.kill came with Linux 5.14; without it, new children may appear between two rounds. */
-    bool at_once = group->version == CGROUP_V2 && cgroup_write(group->dir_fd, "cgroup.kill", "1") == 0;
+    bool at_once =
+        group->version == CGROUP_V2 && cgroup_write(group->dir_fd, "cgroup.kill", "1") == 0;
     for (int i = 0; i < KILL_ROUNDS; i++) {
         if (visit(group, at_once ? 0 : SIGKILL))
             return 0;
