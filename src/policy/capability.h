@@ -1,6 +1,9 @@
 /* The vocabulary of enforcement: what can be asked for, and what the ledger speaks of. */
 #pragma once
 
+#include <stdbool.h>
+#include <stddef.h>
+
 enum capability {
     CAP_WALL_TIME,
     CAP_CPU_TIME,
@@ -21,3 +24,7 @@ enum capability {
 
 const char *capability_name(enum capability c); /* "wall_time" */
 int capability_parse(const char *name);         /* -1 if there is none */
+
+/* Whether `text` is CAPABILITY or CAPABILITY:MECHANISM; if not, what to write instead. */
+bool capability_requirement(const char *text);
+void capability_remedy(const char *text, char *out, size_t size);

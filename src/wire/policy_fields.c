@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/nearest.h"
-#include "result/ledger.h"
+#include "policy/capability.h"
 
 /* An error of policy_add_*() again, at the place of the document that caused it. */
 static int rewrap(struct doc *d, const struct json *at)
