@@ -231,8 +231,7 @@ static int check_cwd(const struct policy *p, struct cordon_error *err)
     return 0;
 }
 
-/* `star`: a trailing * is allowed. */
-static const char *variable_wrong(const char *name, bool star)
+const char *policy_variable_wrong(const char *name, bool star)
 {
     size_t len = strlen(name);
     if (len == 0)
@@ -254,7 +253,7 @@ static int check_names(const struct policy_names *list, const char *name, struct
     if (list->count > POLICY_MAX_NAMES)
         return refuse(err, name, "more than 4096 entries", NULL);
     for (size_t i = 0; i < list->count; i++) {
-        const char *why = variable_wrong(list->items[i], true);
+        const char *why = policy_variable_wrong(list->items[i], true);
         if (why != NULL)
             return refuse_entry(err, name, i, list->items[i], why,
                                 "write NAME or PREFIX_*; values belong into env.set");
@@ -269,7 +268,7 @@ static int check_vars(const struct policy_vars *list, const char *name, struct c
     if (list->count > POLICY_MAX_NAMES)
         return refuse(err, name, "more than 4096 entries", NULL);
     for (size_t i = 0; i < list->count; i++) {
-        const char *why = variable_wrong(list->items[i].name, false);
+        const char *why = policy_variable_wrong(list->items[i].name, false);
         if (why == NULL)
             continue;
         snprintf(room, sizeof room, "%s/%s", name, list->items[i].name);

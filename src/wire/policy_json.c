@@ -106,8 +106,8 @@ static int read_fs(struct doc *d, const struct json *value, void *target, const 
 
 static const struct doc_field env_fields[] = {
     {"inherit", field_bool, AT(env.inherit), NULL},
-    {"allow", field_names, AT(env.allow), NULL},
-    {"deny", field_names, AT(env.deny), NULL},
+    {"allow", field_variables, AT(env.allow), NULL},
+    {"deny", field_variables, AT(env.deny), NULL},
     {"set", field_vars, AT(env.set), NULL},
     {"default", field_vars, AT(env.fallback), NULL},
 };
