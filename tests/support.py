@@ -103,7 +103,8 @@ class Run:
         return json.loads(lines[-1])
 
     def told(self):
-        return f"{self.argv} -> {self.rc}\nstdout {self.out[-1500:]!r}\nstderr {self.err[-1500:]!r}"
+        argv = [a.replace(PRELUDE, "...") if len(a) < 4000 else a[:60] + "..." for a in self.argv]
+        return f"{argv} -> {self.rc}\nstdout {self.out[-1500:]!r}\nstderr {self.err[-1500:]!r}"
 
 
 @functools.lru_cache(maxsize=None)

@@ -45,7 +45,10 @@ def test_environment_is_found_nowhere():
     control = f"""
 import subprocess
 p = subprocess.Popen(['sleep', '60'])
-say({word[::-1]!r}[::-1] in open(f'/proc/{{p.pid}}/environ').read()); p.kill()
+end = time.monotonic() + 5  # until it has called exec
+while {word[::-1]!r}[::-1] not in open(f'/proc/{{p.pid}}/environ').read():
+    assert time.monotonic() < end
+say(True); p.kill()
 """
     assert outside(control, env={"SECRET_TOKEN": word}).answer is True
     hits, read, memory = inside(code, env={"SECRET_TOKEN": word}).answer

@@ -10,7 +10,7 @@ r = {'tmpfs': sc('mount', b'none', b'/tmp', b'tmpfs', 0, 0),
      'move_mount': sc('move_mount', -100, b'/usr', -100, b'/tmp', 0),
      'mount_setattr': sc('mount_setattr', -100, b'/usr', 0, struct.pack('<4Q', 0, 1, 0, 0), 32),
      'pivot_root': sc('pivot_root', b'/tmp', b'/tmp'),
-     'chroot': sc('chroot', b'/tmp')}
+     'chroot': sc('chroot', b'/')}
 say(r)
 """
 
