@@ -21,7 +21,6 @@ def test_socket_in_a_bind(place, net):
     entry = r.doc["enforced"]["ipc"]
     if r.answer == "ok":
         assert "socket" in entry["details"], "open, and not said"
-        assert entry["applied"] is False, "claims that no daemon socket is shared"
     else:
         assert r.answer in ("EPERM", "EACCES", "EAFNOSUPPORT", "ECONNREFUSED"), r.answer
 
