@@ -6,6 +6,7 @@ the attack that the layer stops now works. An attack that fails either way would
 """
 import contextlib
 import ctypes
+import json
 import os
 import secrets
 import signal
@@ -14,8 +15,8 @@ import subprocess
 
 import pytest
 
-from support import (BIN, CAPABILITIES, ENV, PRELUDE, PYTHON, ROOT, TEST_BIN, eventually, marker,
-                     pids_with, run)
+from support import (BIN, CAPABILITIES, ENV, PRELUDE, PYTHON, ROOT, TEST_BIN, Run, eventually,
+                     marker, pids_with, run)
 
 LAYERS = ["mounts", "netns", "ipcns", "landlock", "seccomp", "cgroup", "rlimits", "keyring",
           "capabilities", "watcher", "wipe"]
@@ -32,9 +33,6 @@ def attack(code, *options, off="", partial=True, env=None, wrap=()):
 
 
 def run_wrapped(wrap, args, env):
-    import json
-
-    from support import Run
     argv = [*wrap, TEST_BIN, "run", "--json", *args]
     p = subprocess.run(argv, env={**ENV, **env}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                        stderr=subprocess.PIPE, check=False, timeout=60)
@@ -45,8 +43,8 @@ def run_wrapped(wrap, args, env):
 
 # --- the attacks: code and options; each says "won" or why it did not ------------------------
 
-CONNECT = "say('won' if tried(lambda: socket.create_connection(('127.0.0.1', {port}), 3)) == 'ok' " \
-          "else 'lost')"
+CONNECT = "r = tried(lambda: socket.create_connection(('127.0.0.1', {port}), 3))\n" \
+          "say('won' if r == 'ok' else r)"
 UNSHARE = "r = sc('unshare', 0x10000000)\nsay('won' if r == 0 else r)"
 READ = "r = tried(lambda: open({path!r}).read())\nsay('won' if r == 'ok' else r)"
 URANDOM = "r = tried(lambda: os.open('/dev/urandom', os.O_WRONLY))\nsay('won' if r == 'ok' else r)"
@@ -88,8 +86,9 @@ time.sleep(0.3)
 say('won')
 """
 # Gives the caller a key in a session keyring of its own, then starts cordon.
-WITH_KEY = PRELUDE + "sc('keyctl', 1, 0); sc('add_key', b'user', sys.argv[1].encode(), b'x', 1, -3)" \
-    "\nos.execv(sys.argv[2], sys.argv[2:])"
+WITH_KEY = PRELUDE + "sc('keyctl', 1, 0)\n" \
+    "sc('add_key', b'user', sys.argv[1].encode(), b'x', 1, -3)\n" \
+    "os.execv(sys.argv[2], sys.argv[2:])"
 
 
 @contextlib.contextmanager
@@ -218,7 +217,8 @@ def test_the_release_program_ignores_the_switch(name):
 def test_landlock_is_a_second_layer():
     """Without it the mounts still hold, and the ledger no longer names it."""
     whole = attack(URANDOM, partial=False)
-    assert whole.answer == "EACCES" and "landlock" in whole.doc["enforced"]["filesystem"]["mechanism"]
+    assert whole.answer == "EACCES"
+    assert "landlock" in whole.doc["enforced"]["filesystem"]["mechanism"]
     r = attack(URANDOM, off="landlock")
     assert r.answer == "won"
     entry = r.doc["enforced"]["filesystem"]

@@ -1,17 +1,17 @@
 """A crash writes the payload's memory, or runs the host's core handler."""
 import os
+import resource
 import subprocess
 
 from support import BIN, ENV, inside, outside, run
-
-CRASH = "import resource\n{raise_it}ctypes.string_at(0)"
 
 
 def test_core_dumps(place):
     raise_it = "resource.setrlimit(resource.RLIMIT_CORE, (1 << 20, 1 << 20))\n"
     assert outside("import resource\n" + raise_it + "say(1)", preexec_fn=None).answer == 1
     r = inside("import resource\n"
-               "try:\n    resource.setrlimit(resource.RLIMIT_CORE, (1 << 20, 1 << 20)); say('raised')\n"
+               "try:\n    resource.setrlimit(resource.RLIMIT_CORE, (1 << 20, 1 << 20))\n"
+               "    say('raised')\n"
                "except (ValueError, OSError): say(resource.getrlimit(resource.RLIMIT_CORE))")
     assert r.answer == [0, 0]
     r = run("--rw", f"{place}:/d", "--cwd", "/d", "--", "sh", "-c",
@@ -21,8 +21,6 @@ def test_core_dumps(place):
 
 
 def test_core_limit_of_the_caller_does_not_matter(place):
-    import resource
-
     def unlimited():
         soft, hard = resource.getrlimit(resource.RLIMIT_CORE)
         resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))

@@ -1,7 +1,5 @@
 """Devices: nothing but the harmless ones, and those not open for what they do not need."""
-import os
-
-from support import inside, outside
+from support import cordon, inside, outside
 
 CODE = """
 import stat
@@ -34,7 +32,5 @@ def test_random_cannot_be_written():
 
 
 def test_no_device_through_a_bind_of_dev():
-    from support import cordon
     r = cordon("run", "--ro", "/dev:/hostdev", "--", "sh", "-c", "head -c1 /hostdev/zero")
     assert r.rc != 0 and r.out == b"", r.told()
-    assert os.path.exists("/dev/zero")

@@ -57,8 +57,8 @@ say(True); p.kill()
     assert all(m in (0, "EACCES", "EPERM", "ENOENT") for m in memory), memory
 
 
-@pytest.mark.parametrize("options", [["--seccomp", "off", "--allow-partial"], ["--uid", "caller"],
-                                     ["--net", "host"]])
+@pytest.mark.parametrize("options", [["--seccomp", "off", "--allow-partial"],
+                                     ["--uid", "caller"], ["--net", "host"]])
 def test_environment_is_found_nowhere_with(options):
     word = marker()
     hits, read, _ = inside(SEARCH.format(word=word[::-1]), *options,

@@ -1,5 +1,5 @@
 """Calls that nobody inside needs: known and forbidden answers EPERM, unknown ones ENOSYS."""
-from support import inside, outside
+from support import inside, outside, run
 
 CODE = """
 buf = ctypes.create_string_buffer(256)
@@ -18,7 +18,6 @@ def test_kernel_surface():
 
 
 def test_the_strict_filter_still_runs_programs():
-    from support import run
     r = run("--seccomp", "strict", "--", "sh", "-c", "echo x | cat")
     assert r.doc["stdout"] == "x\n", r.told()
 

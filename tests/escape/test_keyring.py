@@ -1,11 +1,11 @@
 """A key in the caller's session or user keyring is read by the payload."""
+import json
 import subprocess
 
 import pytest
 
-from support import ENV, PRELUDE, PYTHON, inside, marker
+from support import BIN, ENV, PRELUDE, PYTHON, inside, marker
 
-SESSION, USER = -3, -4
 FIND = """
 name = {name!r}.encode()
 r = {{}}
@@ -40,9 +40,6 @@ def with_key(name, argv):
 
 
 def test_keyring():
-    import json
-
-    from support import BIN
     name = marker()
     code = PRELUDE + FIND.format(name=name)
     out = with_key(name, [PYTHON, "-c", code])
@@ -57,13 +54,10 @@ def test_keyring():
 
 
 def test_keyring_is_fresh_even_without_the_filter():
-    import json
-
-    from support import BIN
     name = marker()
     code = PRELUDE + FIND.format(name=name)
-    doc = json.loads(with_key(name, [BIN, "run", "--json", "--seccomp", "off", "--allow-partial", "--", PYTHON, "-c",
-                                     code]))
+    doc = json.loads(with_key(name, [BIN, "run", "--json", "--seccomp", "off", "--allow-partial",
+                                     "--", PYTHON, "-c", code]))
     r = json.loads(doc["stdout"].splitlines()[-1])
     assert r["session"] in ("ENOKEY", "EACCES", "EPERM"), r
 

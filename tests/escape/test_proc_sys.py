@@ -18,7 +18,8 @@ def test_proc_sys():
     assert control["net/ipv4/ip_forward"] == "ok", control
     if ROOT:
         assert outside(CODE).answer["kernel/core_pattern"] == "ok"
-    for options in ([], ["--uid", "caller"], ["--seccomp", "off", "--allow-partial"], ["--net", "loopback"]):
+    for options in ([], ["--uid", "caller"], ["--seccomp", "off", "--allow-partial"],
+                    ["--net", "loopback"]):
         r = inside(CODE, *options).answer
         for path in PATHS:
             assert r[path] in ("EROFS", "EACCES", "EPERM", "ENOENT"), (path, options)

@@ -23,7 +23,8 @@ say(on(pid)); os.kill(pid, 9); os.waitpid(pid, 0)
 """
 
 
-@pytest.mark.parametrize("options", [[], ["--seccomp", "off", "--allow-partial"]], ids=["filter", "no filter"])
+@pytest.mark.parametrize("options", [[], ["--seccomp", "off", "--allow-partial"]],
+                         ids=["filter", "no filter"])
 def test_ptrace_init(options):
     control = outside(CONTROL).answer
     assert control["seize"] == 0 and control["read"] == 8, control

@@ -5,7 +5,7 @@ import stat
 
 import pytest
 
-from support import check_document, cordon, inside, outside
+from support import PRELUDE, PYTHON, check_document, cordon, inside, outside
 
 SWAP = """
 for name in os.listdir({d!r}):
@@ -33,7 +33,6 @@ def test_result_swap(place, option):
     victim.write_text("precious")
     (shared / "r.json").unlink()
 
-    from support import PRELUDE, PYTHON
     r = cordon("run", option, shared / "r.json", "--rw", f"{shared}:/d", "--", PYTHON, "-c",
                PRELUDE + SWAP.format(d="/d", victim=str(victim)))
     assert r.rc == 0, r.told()

@@ -13,7 +13,8 @@ say([tried(os.kill, {pid}, 0), tried(os.getpgid, {pid}),
 """
 
 
-@pytest.mark.parametrize("options", [[], ["--seccomp", "off", "--allow-partial"], ["--net", "host"]])
+@pytest.mark.parametrize("options", [[], ["--seccomp", "off", "--allow-partial"],
+                                     ["--net", "host"]])
 def test_signals_outside(options):
     with subprocess.Popen(["sleep", "60"]) as other:
         try:
