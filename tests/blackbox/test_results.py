@@ -64,7 +64,7 @@ def test_p08_p29_enforce_network_of_the_older_form_ends_on_socket(place):
     (place / "p.json").write_text('{"enforce_network": true, "pids_max": 16}')
     r = inside("open('/tmp/f', 'w').write('x'); print('files work', flush=True)\n"
                "socket.socket(socket.AF_INET, socket.SOCK_STREAM); say('lived')",
-               "--policy", place / "p.json", status="FORBIDDEN_SYSCALL")
+               "--profile", "stage", "--policy", place / "p.json", status="FORBIDDEN_SYSCALL")
     assert (r.rc, r.doc["rc"]) == (159, 159)
     assert "files work" in r.text and "lived" not in r.text
     assert r.doc["enforced"]["network"]["applied"] is True
