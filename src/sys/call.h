@@ -1,6 +1,7 @@
 /*
- * System calls without libc: they return -errno and touch neither errno nor any lock, so they
- * serve in a process that shares its memory with another one, and between clone() and exec().
+ * Raw system calls: the result or -errno, and nothing else touched. For code that shares its
+ * memory with another process (errno and the C library's locks included) and for calls that
+ * the C library does not know. sys_call(nr, ...) takes up to six arguments of any scalar type.
  */
 #pragma once
 
@@ -10,15 +11,16 @@
 
 static inline long sys_call6(long nr, long a, long b, long c, long d, long e, long f)
 {
-    long ret;
     register long r10 __asm__("r10") = d;
     register long r8 __asm__("r8") = e;
     register long r9 __asm__("r9") = f;
+    long result;
+
     __asm__ volatile("syscall"
-                     : "=a"(ret)
-                     : "a"(nr), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+                     : "=a"(result)
+                     : "0"(nr), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
                      : "rcx", "r11", "memory");
-    return ret;
+    return result;
 }
 
 #elif defined(__aarch64__)
@@ -32,30 +34,30 @@ static inline long sys_call6(long nr, long a, long b, long c, long d, long e, lo
     register long x3 __asm__("x3") = d;
     register long x4 __asm__("x4") = e;
     register long x5 __asm__("x5") = f;
-    __asm__ volatile("svc 0"
+
+    __asm__ volatile("svc #0"
                      : "+r"(x0)
                      : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
-                     : "memory");
+                     : "memory", "cc");
     return x0;
 }
 
 #else
-#error "cordon knows the system call convention of x86_64 and aarch64 only"
+#error "no raw system calls for this architecture"
 #endif
 
-/* sys_call(SYS_openat, fd, path, flags): integers and pointers alike, up to six. */
-#define SYS_ARG(x) ((long)(x))
-#define SYS_CALL1(nr) sys_call6(nr, 0, 0, 0, 0, 0, 0)
-#define SYS_CALL2(nr, a) sys_call6(nr, SYS_ARG(a), 0, 0, 0, 0, 0)
-#define SYS_CALL3(nr, a, b) sys_call6(nr, SYS_ARG(a), SYS_ARG(b), 0, 0, 0, 0)
-#define SYS_CALL4(nr, a, b, c) sys_call6(nr, SYS_ARG(a), SYS_ARG(b), SYS_ARG(c), 0, 0, 0)
-#define SYS_CALL5(nr, a, b, c, d) \
-    sys_call6(nr, SYS_ARG(a), SYS_ARG(b), SYS_ARG(c), SYS_ARG(d), 0, 0)
-#define SYS_CALL6(nr, a, b, c, d, e) \
-    sys_call6(nr, SYS_ARG(a), SYS_ARG(b), SYS_ARG(c), SYS_ARG(d), SYS_ARG(e), 0)
-#define SYS_CALL7(nr, a, b, c, d, e, f) \
-    sys_call6(nr, SYS_ARG(a), SYS_ARG(b), SYS_ARG(c), SYS_ARG(d), SYS_ARG(e), SYS_ARG(f))
-#define SYS_PICK(_1, _2, _3, _4, _5, _6, _7, name, ...) name
-#define sys_call(...)                                                                      \
-    SYS_PICK(__VA_ARGS__, SYS_CALL7, SYS_CALL6, SYS_CALL5, SYS_CALL4, SYS_CALL3, SYS_CALL2, \
-             SYS_CALL1, unused)(__VA_ARGS__)
+#define sys_call0(nr) sys_call6((long)(nr), 0, 0, 0, 0, 0, 0)
+#define sys_call1(nr, a) sys_call6((long)(nr), (long)(a), 0, 0, 0, 0, 0)
+#define sys_call2(nr, a, b) sys_call6((long)(nr), (long)(a), (long)(b), 0, 0, 0, 0)
+#define sys_call3(nr, a, b, c) sys_call6((long)(nr), (long)(a), (long)(b), (long)(c), 0, 0, 0)
+#define sys_call4(nr, a, b, c, d) \
+    sys_call6((long)(nr), (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
+#define sys_call5(nr, a, b, c, d, e) \
+    sys_call6((long)(nr), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), 0)
+
+#define SYS_CALL_ALL(nr, a, b, c, d, e, f) \
+    sys_call6((long)(nr), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
+#define SYS_CALL_PICK(nr, a, b, c, d, e, f, name, ...) name
+#define sys_call(...)                                                                     \
+    SYS_CALL_PICK(__VA_ARGS__, SYS_CALL_ALL, sys_call5, sys_call4, sys_call3, sys_call2, \
+                  sys_call1, sys_call0, 0)(__VA_ARGS__)
