@@ -240,8 +240,10 @@ static int supervise(struct session *s)
     struct supervisor_options options = {
         .input = s->options.stdin_none ? -1 : STDIN_FILENO,
         .capture = wants_document(s),
+        .ledger = wants_document(s),
         .signals = s->signals,
         .death_signal = true,
+        .quick_end = true,
         .arguments = s->arguments,
         .arguments_size = s->arguments_size,
         .trace_id = s->options.trace_id,

@@ -196,7 +196,7 @@ static void add_system(struct tree *t)
         else
             add_bind(t, top->path, top->path + 1, STEP_RDONLY);
     }
-    for (size_t i = 0; i < sizeof system_files / sizeof system_files[0]; i++) {
+    for (size_t i = 0; i < SYSTEM_FILE_COUNT; i++) {
         if (!system_files[i].network || t->b->policy.net == NET_HOST)
             add_bind(t, system_files[i].path, system_files[i].path + 1, STEP_RDONLY | STEP_OPTIONAL);
     }

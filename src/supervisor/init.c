@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 
 #include "layer/landlock.h"
 #include "layer/privileges.h"
@@ -149,6 +150,37 @@ static int build(struct spawn *s, int payload, int payload_fd)
     return 0;
 }
 
+/*
+ * The last process of a mount namespace pays for taking it apart, and the supervisor waits for
+ * that. So the namespace gets another holder: a descriptor of it, inside a socket that is itself
+ * inside that socket. When init is gone nobody can reach the ring, and the kernel's collector of
+ * such rings takes it apart on its own time. Failure costs nothing but that time.
+ */
+static void defer_teardown(void)
+{
+    int pair[2];
+    int ns = sys_open(AT_FDCWD, "/proc/self/ns/mnt", O_RDONLY, 0);
+    if (ns < 0 || sys_call(SYS_socketpair, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, pair) < 0)
+        return;
+    union {
+        char room[CMSG_SPACE(2 * sizeof(int))];
+        struct cmsghdr align;
+    } control = {{0}};
+    char byte = 0;
+    struct iovec data = {.iov_base = &byte, .iov_len = 1};
+    struct msghdr message = {
+        .msg_iov = &data, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(2 * sizeof(int));
+    memcpy(CMSG_DATA(header), &ns, sizeof ns);
+    memcpy(CMSG_DATA(header) + sizeof ns, &pair[1], sizeof pair[1]);
+    sys_call(SYS_sendmsg, pair[0], &message, 0);
+    sys_close(pair[0]);
+    sys_close(ns);
+}
+
 /* Off the critical path, while the payload starts. */
 static void settle(struct spawn *s)
 {
@@ -159,6 +191,8 @@ static void settle(struct spawn *s)
     for (int i = 0; i < 3; i++)
         sys_close(s->stdio[i]);
     sys_close(s->ruleset);
+    if (s->quick_end)
+        defer_teardown();
     /* It has nothing to lose: on failure init keeps rights that nobody can reach. */
     layer_no_new_privs(&ignored, NULL);
     layer_capabilities_drop(&ignored, NULL);

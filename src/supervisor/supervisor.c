@@ -343,6 +343,7 @@ int supervisor_start(struct supervisor *s, const struct plan *plan, const struct
         s->spawn.cgroup = plan->use_cgroup ? &s->cgroup : NULL;
         s->spawn.trees = s->trees.of_step != NULL ? &s->trees : NULL;
         s->spawn.death_signal = options->death_signal;
+        s->spawn.quick_end = options->quick_end;
         s->spawn.arguments.start = options->arguments;
         s->spawn.arguments.size = options->arguments_size;
         r = spawn_start(&s->spawn, &result->error);
