@@ -35,6 +35,7 @@ static void refused(const char *text, const char *pointer, const char *why)
 static const char *written(void)
 {
     static struct buf out;
+    buf_free(&out);
     out = BUF_INIT(1 << 20);
     policy_write_v1(&policy, &out);
     return buf_string(&out);

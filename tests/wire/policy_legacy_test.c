@@ -31,6 +31,7 @@ static void refused(const char *text, const char *pointer)
 static const char *written(void)
 {
     static struct buf out;
+    buf_free(&out);
     out = BUF_INIT(1 << 20);
     policy_write_form(&policy, source.form, &out);
     return buf_string(&out);
