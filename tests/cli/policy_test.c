@@ -85,6 +85,19 @@ TEST(an_error_is_one_message_and_exit_status_2)
     CHECK_STR(errors, "cordon: read policy '/no/such/file': no such file or directory\n");
 }
 
+TEST(check_names_a_missing_source)
+{
+    CHECK_INT(RUN("{\"version\": 1, \"fs\": {\"ro\": [\"/usr\", \"/no/such\"]}}", "check"), 2);
+    CHECK_STR(errors, "cordon: check bind source '/fs/ro/1': '/no/such': no such file or directory\n"
+                      "  create it, or mark the bind as \"optional\": true\n");
+    CHECK_INT(RUN("{\"version\": 1, \"fs\": {\"ro\": [{\"host\": \"/no/such\", \"optional\": true}]}}",
+                  "check"), 0);
+    CHECK_INT(RUN("{\"version\": 1, \"fs\": {\"rw\": [\"/proc/self/exe\"]}}", "check"), 2);
+    CHECK_INT(RUN("{\"version\": 1, \"fs\": {\"rw\": [{\"host\": \"/proc/self\", \"sandbox\": \"/x\"}]}}",
+                  "check"), 2);
+    CHECK(strstr(errors, "symbolic link") != NULL);
+}
+
 TEST(normalize_keeps_the_form)
 {
     CHECK_INT(RUN("{\"ro_binds\":[],\"network\":false,\"env_allowlist\":[]}", "normalize"), 0);
