@@ -126,7 +126,7 @@ static void put_error(struct json_writer *w, const struct cordon_error *err)
     json_end(w, '}');
 }
 
-/* A source that is missing here. Only `check` asks this machine: the policy itself knows no host. */
+/* Sources that are missing here. Only `check` asks this machine: a policy knows no host. */
 static int check_sources(struct command *c, const struct policy_binds *list, const char *name)
 {
     char pointer[64];
@@ -218,7 +218,8 @@ static int run_from_effects(struct command *c)
         r = policy_validate(&policy, &c->err);
     if (r < 0)
         return r;
-    policy_write_form(&policy, c->options.form == EFFECTS_NOETHER ? FORM_NOETHER : FORM_V1, &c->out);
+    policy_write_form(&policy, c->options.form == EFFECTS_NOETHER ? FORM_NOETHER : FORM_V1,
+                      &c->out);
     return 0;
 }
 
@@ -247,7 +248,8 @@ static void put_help(struct buf *out)
 
 static int usage_error(struct command *c, const char *subject, const char *why, const char *remedy)
 {
-    int r = err_set(&c->err, CORDON_ERROR_USAGE, CORDON_LAYER_NONE, EINVAL, "read command", subject);
+    int r =
+        err_set(&c->err, CORDON_ERROR_USAGE, CORDON_LAYER_NONE, EINVAL, "read command", subject);
     err_why(&c->err, why);
     err_remedy(&c->err, remedy);
     return r;

@@ -111,7 +111,8 @@ static int check_binds(const struct policy *p, const struct policy *ceiling,
     for (size_t i = 0; i < p->rw.count; i++) {
         snprintf(pointer, sizeof pointer, "/fs/rw/%zu", i);
         if (!writable(p, ceiling, &p->rw.items[i]))
-            return exceeds(err, pointer, "the ceiling grants no writing there, or not to all of it");
+            return exceeds(err, pointer,
+                           "the ceiling grants no writing there, or not to all of it");
     }
     /* Guard mode shows the whole host for reading. */
     for (size_t i = 0; ceiling->fs_mode != FS_GUARD && i < p->ro.count; i++) {
@@ -153,7 +154,8 @@ static int check_fs(const struct policy *p, const struct policy *ceiling, struct
     if (p->fs_mode == FS_VIEW && p->system_ro && !ceiling->system_ro && !whole)
         return exceeds(err, "/fs/system_ro", "the ceiling does not show the system");
     if (p->rw_cwd && !ceiling->rw_cwd)
-        return exceeds(err, "/fs/rw_cwd", "the ceiling does not make the current directory writable");
+        return exceeds(err, "/fs/rw_cwd",
+                       "the ceiling does not make the current directory writable");
     int r = check_binds(p, ceiling, err);
     if (r < 0)
         return r;
@@ -233,7 +235,8 @@ static int check_rest(const struct policy *p, const struct policy *ceiling,
     if (p->backend >= BACKEND_POSIX && p->backend > ceiling->backend)
         return exceeds(err, "/backend", "the ceiling does not grant this backend");
     if (!keeps_names(&p->require, &ceiling->require))
-        return exceeds(err, "/require", "the ceiling requires a mechanism that this policy does not");
+        return exceeds(err, "/require",
+                       "the ceiling requires a mechanism that this policy does not");
     if (p->allow_partial && !ceiling->allow_partial)
         return exceeds(err, "/allow_partial", "the ceiling accepts no partial enforcement");
     return 0;

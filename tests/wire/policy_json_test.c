@@ -102,7 +102,8 @@ TEST(extends_replaces_lists_and_merges_objects)
 
 TEST(zero_is_the_profiles_default_for_times)
 {
-    accepted("{\"version\": 1, \"extends\": \"module\", \"limits\": {\"wall_ms\": 0, \"cpu_ms\": 0}}");
+    accepted(
+        "{\"version\": 1, \"extends\": \"module\", \"limits\": {\"wall_ms\": 0, \"cpu_ms\": 0}}");
     CHECK_INT(policy.limits.wall_ms, 300000);
     CHECK(policy.limits.cpu_ms == POLICY_UNLIMITED);
 }
@@ -114,7 +115,8 @@ TEST(refusals_say_where_and_why)
     refused("{\"version\": 1, \"fs\": {\"moode\": 1}}", "/fs/moode", "1:23: unknown key");
     refused("{\"version\": 1, \"limits\": {\"pids\": \"8\"}}", "/limits/pids",
             "1:35: expected an integer, found a string");
-    refused("{\"version\": 1, \"limits\": {\"pids\": -1}}", "/limits/pids", "1:35: a negative number");
+    refused("{\"version\": 1, \"limits\": {\"pids\": -1}}", "/limits/pids",
+            "1:35: a negative number");
     refused("{\"version\": 1, \"limits\": {\"pids\": 1.5}}", "/limits/pids",
             "1:35: expected an integer, found a number");
     refused("{\"version\": 1, \"limits\": {\"pids\": 9999999999}}", "/limits/pids",
