@@ -203,7 +203,7 @@ def mounts():
 
 
 def cgroups():
-    return {str(p) for p in pathlib.Path("/sys/fs/cgroup").rglob("*") if p.is_dir()}
+    return {top for top, _, _ in os.walk("/sys/fs/cgroup", onerror=lambda _: None)}
 
 
 def temp_files():

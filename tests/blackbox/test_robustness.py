@@ -173,8 +173,8 @@ def test_supervisor_killed_at_random_moments():
             p.kill()
             p.wait()
         assert eventually(lambda: not pids_with(word)), "survivors"
-    # A sweep by the next run removes what an ended supervisor could not.
-    assert run("--", "true").rc == 0
+        # The next run sweeps away what an ended supervisor could not: an empty cgroup.
+        assert run("--", "true").rc == 0
 
 
 def test_supervisor_killed_as_a_stopped_tree():
