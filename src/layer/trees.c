@@ -14,6 +14,7 @@
 #include "sys/process.h"
 
 #define MOUNT_TABLE_MAX (4 * 1024 * 1024)
+#define READ_SIZE 65536
 
 static int fail(struct cordon_error *err, int errnum, const char *what, const char *subject)
 {
@@ -131,50 +132,76 @@ static int copy_mount(struct layer_trees *self, const char *path, int userns)
     return r < 0 ? (int)r : fd_take(&tree);
 }
 
-/* Guard mode has no listed root: every mount of the host's, read-only. */
-static int map_host(struct layer_trees *self, struct arena *arena, int userns, struct cordon_error *err)
+static int by_length(const void *a, const void *b)
+{
+    const struct layer_tree *x = a;
+    const struct layer_tree *y = b;
+    size_t n = strlen(x->target);
+    size_t m = strlen(y->target);
+    return n != m ? (n > m) - (n < m) : strcmp(x->target, y->target);
+}
+
+/* The mount points of the host's that guard mode shows, each once, outer before inner. */
+static int read_mount_points(struct layer_trees *self, struct arena *arena, struct cordon_error *err)
 {
     static const char table[] = "/proc/self/mountinfo";
     BUF_AUTO text = BUF_INIT(MOUNT_TABLE_MAX);
     FD_AUTO fd = sys_open(AT_FDCWD, table, O_RDONLY, 0);
     if (fd < 0)
         return fail(err, -fd, "open", table);
-    for (;;) {
-        char *room = buf_reserve(&text, 65536);
-        ssize_t n = room == NULL ? -ENOMEM : sys_read(fd, room, 65536);
+    for (ssize_t n = 1; n > 0; text.len += (size_t)n) {
+        char *room = buf_reserve(&text, READ_SIZE);
+        n = room == NULL ? -ENOMEM : sys_read(fd, room, READ_SIZE);
         if (n < 0)
             return fail(err, (int)-n, "read", table);
-        if (n == 0)
-            break;
-        text.len += (size_t)n;
     }
-    const char *all = buf_string(&text);
+    if (buf_string(&text) == NULL)
+        return fail(err, ENOMEM, "read", table);
     size_t lines = 1;
-    for (const char *p = all; p != NULL && *p != '\0'; p++)
-        lines += *p == '\n';
-    self->host = all == NULL ? NULL : arena_array(arena, lines, sizeof *self->host);
+    for (size_t i = 0; i < text.len; i++)
+        lines += text.data[i] == '\n';
+    self->host = arena_array(arena, lines, sizeof *self->host);
     if (self->host == NULL)
         return fail(err, ENOMEM, "read", table);
 
     char *save = NULL;
+    size_t count = 0;
     for (char *line = strtok_r(text.data, "\n", &save); line != NULL; line = strtok_r(NULL, "\n", &save)) {
         char path[4096];
         if (sscanf(line, "%*s %*s %*s %*s %4095s", path) != 1)
             continue;
         unescape(path);
-        const bool root = strcmp(path, "/") == 0;
-        if (beneath(path, "/proc") || beneath(path, "/dev") || (root && self->host_count > 0) ||
-            (!root && self->host_count == 0))
-            continue; /* replaced, or not reachable */
-        int tree = copy_mount(self, path, userns);
-        if (tree == -ENOENT || tree == -EACCES || tree == -EINVAL)
-            continue; /* covered by a later mount */
-        char *target = tree < 0 ? NULL : arena_strdup(arena, path + 1);
-        if (target == NULL)
-            return fail(err, tree < 0 ? -tree : ENOMEM, "copy the mount", path);
-        self->host[self->host_count++] = (struct layer_tree){.fd = tree, .target = target};
+        if (beneath(path, "/proc") || beneath(path, "/dev"))
+            continue; /* the sandbox has its own */
+        self->host[count] = (struct layer_tree){.fd = -1, .target = arena_strdup(arena, path)};
+        if (self->host[count++].target == NULL)
+            return fail(err, ENOMEM, "read", table);
     }
-    return self->host_count > 0 ? 0 : fail(err, ENOENT, "find the root in", table);
+    qsort(self->host, count, sizeof *self->host, by_length);
+    for (size_t i = 0; i < count; i++) {
+        if (i == 0 || strcmp(self->host[i].target, self->host[i - 1].target) != 0)
+            self->host[self->host_count++] = self->host[i];
+    }
+    return self->host_count > 0 && strcmp(self->host[0].target, "/") == 0 ? 0 : fail(err, ENOENT, "find the root in", table);
+}
+
+/* Guard mode has no listed root: every mount of the host's, read-only. */
+static int map_host(struct layer_trees *self, struct arena *arena, int userns, struct cordon_error *err)
+{
+    int r = read_mount_points(self, arena, err);
+    size_t kept = 0;
+    for (size_t i = 0; r == 0 && i < self->host_count; i++) {
+        const char *path = self->host[i].target;
+        int tree = copy_mount(self, path, userns);
+        if (tree == -ENOENT || tree == -EACCES || tree == -ENOTDIR)
+            continue; /* a later mount covers it */
+        if (tree < 0)
+            r = fail(err, -tree, "copy the mount", path);
+        else
+            self->host[kept++] = (struct layer_tree){.fd = tree, .target = path + 1};
+    }
+    self->host_count = kept;
+    return r;
 }
 
 int layer_trees_prepare(struct layer_trees *self, struct arena *arena, const struct plan *plan,

@@ -72,9 +72,14 @@ int spawn_start(struct spawn *s, struct cordon_error *err)
     layer_identity_prepare(&s->identity, s->plan);
     layer_namespaces_read(&s->outside, 0, NAMESPACE_COUNT - 1);
 
+    /* Nothing may interrupt the children before they are what they are to be. */
+    const uint64_t all = ~UINT64_C(0);
+    uint64_t mask = 0;
+    sys_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, &mask, sizeof mask);
     long pid = sys_fork(layer_namespaces_flags(s->plan), &s->pidfd);
     if (pid == 0)
         spawn_init(s);
+    sys_call(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, sizeof mask);
     fd_close(&s->life);
     if (pid < 0)
         return refused((int)-pid, err);
