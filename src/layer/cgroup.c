@@ -16,7 +16,7 @@
 
 #include "base/fd.h"
 #include "layer/cgroup_file.h"
-#include "sys/file.h"
+#include "sys/files.h"
 #include "sys/lock.h"
 
 #define RMDIR_TRIES 200 /* a millisecond each: a task that is ending still counts */

@@ -3,7 +3,7 @@
 #include <sched.h>
 #include <sys/stat.h>
 
-#include "sys/file.h"
+#include "sys/files.h"
 
 #ifndef CLONE_NEWCGROUP
 #define CLONE_NEWCGROUP 0x02000000

@@ -93,7 +93,7 @@ static void memory(struct plan_build *b)
     requested_number(c, b->policy.limits.mem_bytes);
     if (plan->cgroup.mem_bytes != POLICY_UNLIMITED)
         holds(c, cgroup_version_name(version_of(b, CGROUP_MEMORY)), PROOF_CGROUP,
-              "sum of the tree, enforced by the kernel%s", route_of(b, CGROUP_MEMORY));
+              "sum of the tree, enforced by the kernel; %s", route_of(b, CGROUP_MEMORY));
     else if (plan->watch_memory)
         holds(c, "watcher", PROOF_WATCHER | (plan->seccomp != SECCOMP_OFF ? (uint32_t)PROOF_SECCOMP : 0),
               "sum of the tree's anonymous and shared pages and its tmpfs files, sampled every 2 "
@@ -110,7 +110,7 @@ static void pids(struct plan_build *b)
     requested_number(c, b->policy.limits.pids);
     if (plan->cgroup.pids != POLICY_UNLIMITED)
         holds(c, cgroup_version_name(version_of(b, CGROUP_PIDS)), PROOF_CGROUP,
-              "tasks of the tree, threads too%s", route_of(b, CGROUP_PIDS));
+              "tasks of the tree, threads too; %s", route_of(b, CGROUP_PIDS));
     else if (plan->nproc != 0)
         holds(c, "rlimit", PROOF_NPROC | PROOF_USERNS | PROOF_IDENTITY,
               "RLIMIT_NPROC, counted inside the own user namespace only; threads count");

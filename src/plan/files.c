@@ -204,6 +204,32 @@ static void add_system(struct tree *t)
         add_bind(t, "/nix/store", "nix/store", STEP_RDONLY);
 }
 
+/*
+ * Files in a writable tree by which code outside is made to run later stay read-only. A read-only
+ * entry alone is defeated by renaming a directory above it: so each of those is bound onto itself,
+ * and rename() answers EBUSY. A name that does not exist has nothing to bind.
+ */
+static int add_protected(struct tree *t, const char *host, const char *sandbox)
+{
+    const struct policy_names *names = &t->b->policy.protect;
+    for (size_t i = 0; i < names->count; i++) {
+        const char *name = names->items[i];
+        for (const char *end = strchr(name, '/');; end = strchr(end + 1, '/')) {
+            size_t len = end == NULL ? strlen(name) : (size_t)(end - name);
+            char *source = arena_printf(t->b->arena, "%s/%.*s", host, (int)len, name);
+            char *target = arena_printf(t->b->arena, "%s/%.*s", sandbox + 1, (int)len, name);
+            if (source == NULL || target == NULL)
+                return plan_no_memory(t->b);
+            if (find_place(t, target, strlen(target))->path == NULL)
+                add_bind(t, source, target,
+                         STEP_OPTIONAL | STEP_OWN | (end == NULL ? (unsigned)STEP_RDONLY : 0));
+            if (end == NULL)
+                break;
+        }
+    }
+    return 0;
+}
+
 struct listed {
     const struct policy_bind *bind;
     bool writable;
@@ -260,32 +286,6 @@ static int add_listed(struct tree *t)
         int r = add_protected(t, bind->host, bind->sandbox);
         if (r < 0)
             return r;
-    }
-    return 0;
-}
-
-/*
- * Files in a writable tree by which code outside is made to run later stay read-only. A read-only
- * entry alone is defeated by renaming a directory above it: so each of those is bound onto itself,
- * and rename() answers EBUSY. A name that does not exist has nothing to bind.
- */
-static int add_protected(struct tree *t, const char *host, const char *sandbox)
-{
-    const struct policy_names *names = &t->b->policy.protect;
-    for (size_t i = 0; i < names->count; i++) {
-        const char *name = names->items[i];
-        for (const char *end = strchr(name, '/');; end = strchr(end + 1, '/')) {
-            size_t len = end == NULL ? strlen(name) : (size_t)(end - name);
-            char *source = arena_printf(t->b->arena, "%s/%.*s", host, (int)len, name);
-            char *target = arena_printf(t->b->arena, "%s/%.*s", sandbox + 1, (int)len, name);
-            if (source == NULL || target == NULL)
-                return plan_no_memory(t->b);
-            if (find_place(t, target, strlen(target))->path == NULL)
-                add_bind(t, source, target,
-                         STEP_OPTIONAL | STEP_OWN | (end == NULL ? (unsigned)STEP_RDONLY : 0));
-            if (end == NULL)
-                break;
-        }
     }
     return 0;
 }

@@ -215,6 +215,8 @@ int policy_within(const struct policy *policy, const struct policy *ceiling,
 /* `path` is `dir` or beneath it; both normalised. */
 bool policy_path_beneath(const char *path, const char *dir);
 
+/* NULL, or what is wrong with a variable's name ("contains ..."); `star`: PREFIX_* is allowed. */
+const char *policy_variable_wrong(const char *name, bool star);
 /* NAME or PREFIX_* against a name. */
 bool policy_name_matches(const char *pattern, const char *name);
 /* Variables that make a loader or interpreter run foreign code: LD_*, PYTHONPATH, ... */

@@ -89,8 +89,8 @@ static int common_exit(enum status s)
     }
 }
 
-/* A payload that was stopped and still exited 0 has hidden it. */
-static int violation_exit(const struct result *r)
+/* A payload that exited 0 in a run that failed has not noticed, or has hidden it. */
+static int failed_exit(const struct result *r)
 {
     int own = own_exit(r);
     return own != 0 ? own : 1;
@@ -115,7 +115,7 @@ int result_exit_child(const struct result *r)
     case STATUS_SPAWN_FAILED:
         return r->error.kind == CORDON_ERROR_NOT_EXECUTABLE ? 126 : 127;
     case STATUS_POLICY_VIOLATION:
-        return violation_exit(r);
+        return failed_exit(r);
     default:
         return own_exit(r);
     }
@@ -126,12 +126,6 @@ int result_exit_normalized(const struct result *r)
     int common = common_exit(r->status);
     if (common >= 0)
         return common;
-    switch (r->status) {
-    case STATUS_INTERNAL_ERROR:
-        return 1;
-    case STATUS_POLICY_VIOLATION:
-        return violation_exit(r);
-    default: /* outside that table: the child's code, 128+n, or 1 if nothing ran */
-        return own_exit(r);
-    }
+    /* Outside that table: the child's code, 128+n, or 1. */
+    return r->status == STATUS_INTERNAL_ERROR ? 1 : failed_exit(r);
 }

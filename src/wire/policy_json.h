@@ -25,6 +25,7 @@ const char *policy_form_name(enum policy_form form); /* "version 1" */
 
 struct policy_source {
     int profile; /* in: the base that the caller named, or -1; out: the base that was taken */
+    enum policy_profile fallback; /* in: the base if nobody names one */
     enum policy_form form;
     char warnings[POLICY_SOURCE_WARNINGS][256];
     unsigned warning_count;

@@ -84,7 +84,7 @@ static const struct doc_field fields[] = {
     {"rw_binds", read_binds, offsetof(struct policy, rw), NULL},
     {"work_host", read_work_host, 0, NULL},
     {"network", read_network, 0, NULL},
-    {"env_allowlist", field_names, offsetof(struct policy, env.allow), NULL},
+    {"env_allowlist", field_variables, offsetof(struct policy, env.allow), NULL},
     {"wall_time_s", read_seconds, 0, "wall_ms"},
     {"cpu_time_s", read_seconds, 0, "cpu_ms"},
     {"mem_bytes", read_limit, 0, "mem_bytes"},

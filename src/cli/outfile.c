@@ -1,0 +1,109 @@
+#include "cli/outfile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "cli/input.h"
+
+#define NAME_TRIES 16
+
+static int fail(const struct outfile *f, int errnum, const char *what, struct cordon_error *err)
+{
+    return err_set(err, CORDON_ERROR_IO, CORDON_LAYER_OUTPUT, errnum, what, f->spec);
+}
+
+static void random_name(struct outfile *f)
+{
+    uint64_t random = 0;
+    ssize_t ignored = getrandom(&random, sizeof random, 0);
+    (void)ignored; /* a clash is found out by O_EXCL */
+    snprintf(f->temporary, sizeof f->temporary, ".cordon-%016llx", (unsigned long long)random);
+}
+
+/* A file system without unnamed files gets a hidden random name. */
+static int open_named(struct outfile *f)
+{
+    for (int i = 0; i < NAME_TRIES; i++) {
+        random_name(f);
+        int fd = openat(f->dir, f->temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+        if (fd >= 0 || errno != EEXIST)
+            return fd;
+    }
+    return -1;
+}
+
+int outfile_open(struct outfile *f, const char *spec, struct cordon_error *err)
+{
+    char parent[4096];
+    *f = OUTFILE_INIT;
+    f->spec = spec;
+    int number = input_descriptor(spec);
+    if (number != -1) {
+        f->direct = true;
+        f->fd = number < 0 ? -1 : fcntl(number, F_DUPFD_CLOEXEC, 3);
+        return f->fd < 0 ? fail(f, number < 0 ? EINVAL : errno, "open for writing", err) : 0;
+    }
+    const char *slash = strrchr(spec, '/');
+    f->name = slash == NULL ? spec : slash + 1;
+    int n = snprintf(parent, sizeof parent, "%.*s", slash == NULL ? 1 : (int)(slash - spec) + 1,
+                     slash == NULL ? "." : spec);
+    if (n < 0 || (size_t)n >= sizeof parent)
+        return fail(f, ENAMETOOLONG, "open for writing", err);
+    if (f->name[0] == '\0' || strcmp(f->name, ".") == 0 || strcmp(f->name, "..") == 0)
+        return fail(f, EISDIR, "open for writing", err);
+
+    f->dir = open(parent, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (f->dir < 0)
+        return fail(f, errno, "open for writing", err);
+    f->fd = openat(f->dir, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+    if (f->fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == ENOSYS || errno == EINVAL))
+        f->fd = open_named(f);
+    if (f->fd < 0) {
+        int errnum = errno;
+        outfile_release(f);
+        return fail(f, errnum, "open for writing", err);
+    }
+    return 0;
+}
+
+int outfile_write(struct outfile *f, const void *data, size_t len, struct cordon_error *err)
+{
+    int r = fd_write_all(f->fd, data, len);
+    return r < 0 ? fail(f, -r, "write", err) : 0;
+}
+
+int outfile_commit(struct outfile *f, struct cordon_error *err)
+{
+    if (f->direct)
+        return 0;
+    for (int i = 0; f->temporary[0] == '\0' && i < NAME_TRIES; i++) {
+        char path[32];
+        snprintf(path, sizeof path, "/proc/self/fd/%d", f->fd);
+        random_name(f);
+        if (linkat(AT_FDCWD, path, f->dir, f->temporary, AT_SYMLINK_FOLLOW) == 0)
+            break;
+        int errnum = errno;
+        f->temporary[0] = '\0';
+        if (errnum != EEXIST)
+            return fail(f, errnum, "write", err);
+    }
+    if (renameat(f->dir, f->temporary, f->dir, f->name) < 0)
+        return fail(f, errno, "write", err);
+    f->temporary[0] = '\0';
+    return 0;
+}
+
+void outfile_release(struct outfile *f)
+{
+    if (f->temporary[0] != '\0')
+        unlinkat(f->dir, f->temporary, 0);
+    f->temporary[0] = '\0';
+    fd_close(&f->fd);
+    fd_close(&f->dir);
+}
