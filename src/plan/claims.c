@@ -80,7 +80,7 @@ static void limits(struct plan_build *b)
 static void files(struct plan_build *b)
 {
     struct plan *plan = b->plan;
-    const bool mounts = plan->step_count > 0;
+    const bool mounts = plan->own_tree;
     struct plan_claim *c = &plan->claims[CAP_FILESYSTEM];
 
     c->requested = true;

@@ -141,7 +141,7 @@ static void details(const struct plan *plan, enum capability c, struct plan_word
         return;
     case CAP_PRIVILEGES:
         if (plan->switch_user)
-            SAY("host uid %u, used by this run only; no supplementary groups", plan->uid_host);
+            SAY("a host uid that only this run uses; no supplementary groups");
         else
             SAY("the caller's own host uid; its %u supplementary groups stay, an ordinary user cannot drop them",
                 plan->host->groups);

@@ -22,7 +22,7 @@ enum step_kind {
     STEP_DEVICE,    /* one device node of the host's */
     STEP_DEVPTS,    /* a fresh devpts */
     STEP_PROC,      /* a fresh procfs with /proc/sys read-only */
-    STEP_HOST_TREE, /* guard mode: the host's whole tree, read-only, becomes the root */
+    STEP_HOST_TREE, /* guard mode: the host's whole tree becomes the root */
 };
 
 enum step_flag {
@@ -84,6 +84,7 @@ struct plan {
 
     /* files */
     enum policy_fs_mode fs_mode;
+    bool own_tree; /* false only where a test switched it off */
     struct plan_step *steps;
     size_t step_count;
     struct plan_rule *rules;

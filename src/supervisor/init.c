@@ -27,9 +27,11 @@
 #define PAYLOAD_STACK (64 * 1024)
 #define HOSTNAME "cordon"
 
-_Noreturn static void give_up(struct spawn *s)
+_Noreturn static void give_up(struct spawn *s, int payload)
 {
     s->shared->failed = true;
+    if (payload > 0)
+        sys_kill(payload, SIGKILL); /* the kernel does that, too, where there is a pid namespace */
     sys_exit(1);
 }
 
@@ -143,7 +145,8 @@ static int build(struct spawn *s, int payload, int payload_fd)
             return fail(s, CORDON_LAYER_NETWORK, rc, "join the network namespace", "setns");
     }
     /* Only now: setns() and the id maps need it. The memory is the payload's too, until exec. */
-    sys_prctl(PR_SET_DUMPABLE, 0, 0);
+    if (plan->wipe)
+        sys_prctl(PR_SET_DUMPABLE, 0, 0);
     if (plan->wipe && sys_prctl(PR_GET_DUMPABLE, 0, 0) == 0)
         seen |= PROOF_INIT_SEALED;
     __atomic_or_fetch(&shared->proof, seen, __ATOMIC_RELAXED);
@@ -267,29 +270,30 @@ void spawn_init(struct spawn *s)
     int payload_fd = -1;
 
     sys_call(SYS_setsid); /* a terminal's signals are the supervisor's to pass on */
+    sys_default_action(SIGCHLD); /* a caller that ignores it would make children vanish unseen */
     close_strangers(s);
     tie_to_supervisor(s);
     if (enter_cgroup(s) < 0 || (s->plan->switch_user && become_user(s) < 0))
-        give_up(s);
+        give_up(s, 0);
     s->ruleset = -1;
     if (s->plan->landlock_abi > 0) {
         s->ruleset = layer_landlock_create(s->plan, &s->shared->error);
         if (s->ruleset < 0)
-            give_up(s);
+            give_up(s, 0);
     }
     static const uint64_t child_mask = 1 << (SIGCHLD - 1);
     int children = (int)sys_call(SYS_signalfd4, -1, &child_mask, sizeof child_mask, SFD_CLOEXEC);
     if (children < 0) {
         fail(s, CORDON_LAYER_PROCESS, children, "watch children", "signalfd");
-        give_up(s);
+        give_up(s, 0);
     }
     int payload = clone(spawn_payload, stack + sizeof stack, CLONE_VM | CLONE_PIDFD | SIGCHLD, s, &payload_fd);
     if (payload < 0) {
         fail(s, CORDON_LAYER_PROCESS, -errno, "clone the payload process", "clone");
-        give_up(s);
+        give_up(s, 0);
     }
     if (build(s, payload, payload_fd) < 0)
-        give_up(s);
+        give_up(s, payload);
     struct watch watch;
     watch_start(&watch, s);
     __atomic_store_n(&s->shared->released, GATE_OPEN, __ATOMIC_RELEASE);

@@ -427,6 +427,16 @@ bool supervisor_step(struct supervisor *s, bool wait)
     return true;
 }
 
+int supervisor_lost_output(const struct supervisor *s)
+{
+    for (int i = 0; i < 2; i++) {
+        int errnum = s->streams[i].error;
+        if (errnum != 0 && errnum != EPIPE && errnum != ECONNRESET)
+            return errnum;
+    }
+    return 0;
+}
+
 void supervisor_finish(struct supervisor *s)
 {
     struct result *result = s->result;

@@ -59,5 +59,8 @@ bool supervisor_step(struct supervisor *s, bool wait);
 /* Ends everything inside at once; step() then comes to its end. */
 void supervisor_kill(struct supervisor *s);
 
+/* After finish(): why output could not be passed on, as an errno; 0 if all was, or nobody read. */
+int supervisor_lost_output(const struct supervisor *s);
+
 /* After the end (or a failed start): the verdict is in the result, everything is released. */
 void supervisor_finish(struct supervisor *s);
