@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include "base/nearest.h"
+#include "cli/commands.h"
+#include "cli/doctor.h"
 #include "cli/message.h"
 #include "cli/policy.h"
 #include "cli/run.h"
@@ -20,6 +22,7 @@ struct command {
 static const struct command commands[] = {
     {"run", "run a command under a policy", cli_run},
     {"policy", "show, check, normalize policies; make one from effects", cli_policy},
+    {"doctor", "what this host can enforce, why not, and how to get it", cli_doctor},
 };
 #define COMMAND_COUNT (sizeof commands / sizeof commands[0])
 
@@ -40,6 +43,11 @@ static const struct command *find(const char *name)
             return &commands[i];
     }
     return NULL;
+}
+
+bool cli_has_command(const char *name)
+{
+    return find(name) != NULL;
 }
 
 static int unknown(const char *name)
