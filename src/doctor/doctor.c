@@ -93,7 +93,7 @@ static const struct probe probes[DOCTOR_COUNT] = {
     [DOCTOR_MEMFD] = {"memfd", KERNEL, "input from memory, in the library", "wrote to one", false,
                       OUTSIDE, 0, act_memfd, {ABOUT_CALL, "memfd_create", "3.17"}},
     [DOCTOR_KEYRING] = {"keyring", KERNEL, "the caller's keys stay outside",
-                        "joined a new session keyring", true, OUTSIDE, 0, act_keyring,
+                        "joined a new session keyring", false, OUTSIDE, 0, act_keyring,
                         {ABOUT_CALL, "keyctl", NULL}},
     [DOCTOR_CGROUP2] = {"cgroup2", LIMITS, "memory, pids and cpu of the whole tree", "", false,
                         SPECIAL, 0, NULL, {ABOUT_CALL, "cgroup2", NULL}},

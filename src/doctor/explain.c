@@ -165,6 +165,10 @@ static void explain_mount(struct doctor_cause *out, const struct doctor_setting 
         remedy(out, "mount -t proc proc /proc");
     } else if (blame_surroundings(out, s, a)) {
         return;
+    } else if (a->errnum == ENOSYS && s->seccomp == FILTER_MODE) {
+        blame_filter(out, s, a);
+    } else if (a->errnum == ENOSYS) {
+        because(out, "%s: ENOSYS; this kernel does not have it, it came with Linux 5.2", a->step);
     } else if (a->errnum == ENODEV) {
         because(out, "%s: ENODEV; this kernel has no such file system", a->step);
         remedy(out, "modprobe %s", q->name);

@@ -100,7 +100,7 @@ static void examine_version(struct doctor *d, enum doctor_id id, enum cgroup_ver
         snprintf(reason, size, "the controllers of this host belong to cgroup v2, which is better");
     } else if (!only_v2 && !some_v1) {
         snprintf(reason, size, "%s", memory->reason);
-        if (version == CGROUP_V2)
+        if (version == CGROUP_V2 && text_starts_with(reason, "no cgroup"))
             snprintf(cause->remedy, sizeof cause->remedy, "mount -t cgroup2 none /sys/fs/cgroup");
     } else {
         snprintf(reason, size, "%s", wrong[0] != '\0' ? wrong : memory->reason);

@@ -20,6 +20,7 @@ import support
 
 SPACES = ["mountns", "pidns", "netns", "ipcns", "utsns", "cgroupns"]
 MOUNTS = ["tmpfs", "procfs", "devpts", "overlay", "pivot_root", "mount_setattr"]
+CHROOT = "/usr/sbin/chroot"
 TRUSTED = ["/run/current-system/sw/bin/bwrap", "/nix/var/nix/profiles/default/bin/bwrap",
            "/usr/bin/bwrap", "/usr/local/bin/bwrap"]
 
@@ -140,9 +141,8 @@ def test_nothing_is_left_behind():
     ("clone3", ["clone3"], True),
     ("close_range", ["close_range"], False),
     ("pidfd", ["pidfd_open"], False),
-    ("pidfd", ["pidfd_send_signal"], False),
     ("memfd", ["memfd_create"], False),
-    ("keyring", [support.NUMBERS["keyctl"]], True),
+    ("keyring", [support.NUMBERS["keyctl"]], False),
     ("mount_setattr", ["mount_setattr"], True),
     ("pivot_root", [support.NUMBERS["pivot_root"]], True),
     ("tmpfs", [support.NUMBERS["fsopen"]], True),
@@ -157,8 +157,14 @@ def test_a_refused_call(deny, key, calls, needed, errno):
         assert doc["default"]["remedy"]
     else:  # whatever it says of the whole, it says what a run says
         r = subprocess.run([*deny(errno, *calls), support.BIN, "run", "--", "true"], check=False,
-                           env=support.ENV, stdin=subprocess.DEVNULL, capture_output=True)
+                           env=support.ENV, stdin=subprocess.DEVNULL, capture_output=True,
+                           timeout=60)
         assert (r.returncode == 0) == doc["default"]["enforceable"], (r, doc["default"])
+
+
+def test_a_run_that_cannot_end_does_not_hold_up_the_doctor(deny):
+    doc = doctor(wrap=deny("ENOSYS", "pidfd_send_signal"))
+    no(doc["pidfd"], "pidfd_send_signal: ENOSYS", "seccomp=unconfined")
 
 
 def test_user_namespaces_refused_by_a_filter(deny):
@@ -201,20 +207,19 @@ def test_a_limit_of_no_namespaces():
     assert doc["host"]["sysctl"]["user.max_user_namespaces"] == 0
 
 
-@pytest.mark.skipif(not support.ROOT, reason="a limit below which root's own count lies")
 @pytest.mark.parametrize("key, space", [("netns", "net"), ("pidns", "pid"), ("ipcns", "ipc"),
                                         ("cgroupns", "cgroup"), ("mountns", "mnt")])
 def test_a_limit_of_no_namespaces_of_one_kind(key, space):
     script = f"echo 0 > /proc/sys/user/max_{space}_namespaces"
-    wrap = ["unshare", "--user", "--map-users=0,0,2000000000", "--map-groups=0,0,2000000000",
-            "sh", "-c", script + '; exec "$@"', "sh"]
+    wrap = ["unshare", "--user", "--map-user=1000", "--map-group=1000", "--keep-caps", "sh", "-c",
+            script + '; exec setpriv --ambient-caps=-all --inh-caps=-all "$@"', "sh"]
     doc = doctor(wrap=wrap)
     no(doc[key], "ENOSPC", f"sysctl -w user.max_{space}_namespaces=")
     assert doc["userns"]["available"]
 
 
 def test_a_covered_proc():
-    cover = "mount -t tmpfs none /proc/fs; mount --bind /dev/null /proc/kcore"
+    cover = "mount -t tmpfs none /proc/fs; mount --bind /dev/null /proc/cpuinfo"
     script = f"mount -t proc proc /proc; {cover}"
     flags = ("--mount", "--pid", "--fork")
     if support.ROOT:
@@ -223,19 +228,19 @@ def test_a_covered_proc():
         wrap = in_namespace(script, *flags)
     doc = doctor(wrap=wrap)
     if support.ROOT:
-        no(doc["procfs"], "/proc/fs /proc/kcore", "systempaths=unconfined")
+        no(doc["procfs"], "/proc/fs /proc/cpuinfo", "systempaths=unconfined")
         assert doc["tmpfs"]["available"]
     else:  # the only mapped user is taken: see below for what this namespace gives
-        assert doc["host"]["masked_proc"] == "/proc/fs /proc/kcore"
+        assert doc["host"]["masked_proc"] == "/proc/fs /proc/cpuinfo"
 
 
 @pytest.mark.skipif(not support.ROOT, reason="only root can chroot and keep its rights")
 def test_a_chroot(place):
     shutil.copy2(support.BIN, place / "cordon")
     (place / "proc").mkdir()
-    doc = doctor(wrap=["chroot", place], binary="/cordon", code=1)
+    doc = doctor(wrap=[CHROOT, place], binary="/cordon", code=1)
     no(doc["userns"], "chroot is likely", "mount -t proc proc /proc")
-    mounted = f"mount -t proc proc {place}/proc; exec chroot {place} \"$@\""
+    mounted = f"mount -t proc proc {place}/proc; exec {CHROOT} {place} \"$@\""
     doc = doctor(wrap=["unshare", "--mount", "sh", "-c", mounted, "sh"], binary="/cordon", code=1)
     no(doc["userns"], "in a chroot", "systemd-nspawn")
     assert doc["host"]["chroot"]
@@ -244,10 +249,8 @@ def test_a_chroot(place):
 
 @pytest.mark.skipif(not support.ROOT, reason="only root has a bounding set to lose")
 def test_root_without_capabilities():
-    doc = doctor(wrap=["capsh", "--drop=cap_setuid,cap_setgid,cap_sys_admin", "--shell=/usr/bin/env",
-                       "--"] if shutil.which("capsh") else
-                 ["setpriv", "--bounding-set=-setuid,-setgid,-sys_admin",
-                  "--inh-caps=-setuid,-setgid,-sys_admin"], code=1)
+    lost = "-setuid,-setgid,-sys_admin"
+    doc = doctor(wrap=["setpriv", f"--bounding-set={lost}", f"--inh-caps={lost}"], code=1)
     no(doc["userns"], "bounding set", "--cap-add SETUID")
 
 
@@ -258,8 +261,8 @@ def test_no_cgroup_in_reach():
     if support.ROOT:
         hide = 'mount -t tmpfs none /sys/fs/cgroup; exec "$@"'
         doc = doctor(wrap=["unshare", "--mount", "sh", "-c", hide, "sh"])
-        no(doc["cgroup1"], "no cgroup file system is mounted")
-        no(doc["cgroup2"], "no cgroup file system is mounted", "mount -t cgroup2")
+        no(doc["cgroup1"], "mounted")
+        no(doc["cgroup2"], "mounted")
         assert doc["default"]["enforced"]["memory"]["mechanism"] == "watcher"
         return
     doc = plain()
@@ -341,8 +344,7 @@ def test_a_bwrap_from_path_with_one_warning(place):
     assert doc["stderr"].count("warning") == 1
     assert "bwrap comes from PATH" in doc["stderr"]
     doc = doctor(env=fake_bwrap(place, 0o777), wrap=hidden([]))
-    no(doc["bwrap"], "not a file" if any(map(os.path.exists, TRUSTED)) else "writable by others",
-       "apt-get install bubblewrap")
+    no(doc["bwrap"], "writable by others", "apt-get install bubblewrap")
     assert doc["bwrap"]["path"] is None
 
 
