@@ -173,6 +173,7 @@ struct place {
     char dir[CGROUP_PATH_SIZE];
     enum cgroup_route route;
     unsigned controllers; /* bits by enum cgroup_controller */
+    unsigned crowded;     /* what the own group could give if this process were alone in it */
     int rank;             /* the best one wins, the nearest among equals */
 };
 
@@ -219,10 +220,14 @@ static void offer_own(struct place *best, const char *own)
         return; /* threaded controllers are on: a child could hold no process */
     unsigned controllers = controllers_in(own, "cgroup.controllers");
     join(path, own, "cgroup.subtree_control");
-    if (controllers != 0 && access(path, W_OK) == 0 && holds_this_process(own, true))
+    if (access(path, W_OK) < 0)
+        controllers = 0;
+    if (controllers != 0 && holds_this_process(own, true)) {
         offer(best, own, CGROUP_ROUTE_LEAF, controllers);
-    else
+    } else {
+        best->crowded = controllers;
         offer(best, own, CGROUP_ROUTE_CHILD, 0);
+    }
 }
 
 static bool is_leaf(const char *dir)
@@ -296,6 +301,11 @@ static void probe_v2(const struct cgroup_source *source, struct host_cgroup *out
             continue;
         }
         /* Every group of v2 counts cpu time, whatever is enabled. */
+        if (i != CGROUP_CPUACCT && (best.crowded & ~best.controllers & 1U << i) != 0) {
+            missing(c, "the caller's cgroup can give the %s controller only to a caller that is "
+                       "alone in it, and holds other processes", name);
+            continue;
+        }
         if (i != CGROUP_CPUACCT && (best.controllers & 1U << i) == 0) {
             missing(c, "the %s controller is not enabled in a cgroup that uid %u may write", name,
                     (unsigned)geteuid());
