@@ -219,7 +219,8 @@ static void offer_own(struct place *best, const char *own)
         return;
     }
     char enabled[CGROUP_FILE_SIZE];
-    if (read_in(own, "cgroup.subtree_control", enabled) < 0 || enabled[strspn(enabled, " \n")] != '\0')
+    if (read_in(own, "cgroup.subtree_control", enabled) < 0 ||
+        enabled[strspn(enabled, " \n")] != '\0')
         return; /* threaded controllers are on: a child could hold no process */
     unsigned controllers = controllers_in(own, "cgroup.controllers");
     join(path, own, "cgroup.subtree_control");

@@ -49,8 +49,6 @@ def _merge(path):
 
 def _copy(source, tree):
     target = tree + _merge(source)
-    if os.path.islink(source) and _merge(source) != source and not os.path.basename(source):
-        return
     if os.path.isdir(source) and not os.path.islink(source):
         os.makedirs(target, exist_ok=True)
         return
@@ -79,7 +77,8 @@ def root(cache, tester):
         return target
     with tempfile.TemporaryDirectory(dir=cache) as tree:
         os.chmod(tree, 0o755)
-        for name in ("dev", "proc", "sys", "tmp", "run", "etc", "root", "vm", "home/tester", "var/tmp"):
+        for name in ("dev", "proc", "sys", "tmp", "run", "etc", "root", "vm", "home/tester",
+                     "var/tmp"):
             os.makedirs(os.path.join(tree, name))
         for name in MERGED:
             os.makedirs(os.path.join(tree, "usr", name), exist_ok=True)
