@@ -203,7 +203,15 @@ def mounts():
 
 
 def cgroups():
-    return {str(p) for p in pathlib.Path("/sys/fs/cgroup").rglob("*") if p.is_dir()}
+    """Those of ended runs of ours: the name holds the number of the supervisor."""
+    seen = set()
+    for top, _, _ in os.walk("/sys/fs/cgroup", onerror=lambda _: None):
+        words = os.path.basename(top).split(".")
+        with contextlib.suppress(OSError):
+            if words[0] == "cordon" and os.stat(top).st_uid == os.getuid() and \
+                    not (len(words) > 1 and os.path.exists(f"/proc/{words[1]}")):
+                seen.add(top)
+    return seen
 
 
 def temp_files():
@@ -225,17 +233,18 @@ def nothing_left(word=None):
     """Before = after: mounts, cgroups, temporary files, processes with `word`.
 
     Other people may use the machine: what is new only counts if it stays, and of temporary files
-    and cgroups only what bears our name.
+    only what bears our name.
     """
     def ours(paths):
         return {p for p in paths if "cordon" in p}
 
-    before = (mounts(), ours(cgroups()), ours(temp_files()))
+    before = (mounts(), cgroups(), ours(temp_files()))
     yield
 
     def left():
-        return (mounts() - before[0] | ours(cgroups()) - before[1]
+        return (mounts() - before[0] | cgroups() - before[1]
                 | ours(temp_files()) - before[2] | {f"pid {p}" for p in pids_with(word or "\0\0")})
 
     eventually(lambda: not left(), 8.0)
-    assert not left()
+    rest = left()
+    assert not rest, f"left behind: {sorted(rest)}"

@@ -17,6 +17,7 @@
 #include "cli/switches.h"
 #include "layer/probe.h"
 #include "supervisor/supervisor.h"
+#include "supervisor/verdict.h"
 #include "wire/result_json.h"
 
 #define DOCUMENT_MAX (1024u * 1024 * 1024)
@@ -184,14 +185,7 @@ static int conclude(struct session *s)
 /* What was asked for and is not built into this version is refused by name, never ignored. */
 static int refuse_unbuilt(const struct run_options *o, struct cordon_error *err)
 {
-    const char *what = o->tty                                                ? "--tty"
-                       : o->progress                                         ? "--progress"
-                       : o->policy.hide.count > 0                            ? "hide"
-                       : o->policy.limits.cpus > 0                           ? "cpus"
-                       : o->policy.backend == BACKEND_BWRAP                  ? "backend bwrap"
-                       : o->policy.backend == BACKEND_POSIX                  ? "backend posix"
-                       : o->policy.backend == BACKEND_NONE                   ? "backend none"
-                                                                             : NULL;
+    const char *what = o->tty ? "--tty" : o->progress ? "--progress" : NULL;
     if (what == NULL)
         return 0;
     err_set(err, CORDON_ERROR_USAGE, CORDON_LAYER_POLICY, 0, "use", what);
@@ -225,11 +219,9 @@ static int print_plan(struct session *s)
 /* A run that never was still has a result, with its ledger. */
 static int never_started(struct session *s)
 {
-    s->result.rc = 1;
-    ledger_fill(&s->result.ledger, &s->plan, 0, false);
-    char text[256];
-    cordon_error_format(&s->result.error, text, sizeof text);
-    result_reason(&s->result, "%.*s", (int)strcspn(text, "\n"), text);
+    verdict_refused(&s->result);
+    if (s->plan.policy != NULL)
+        ledger_fill(&s->result.ledger, &s->plan, 0, false);
     return conclude(s);
 }
 
@@ -240,11 +232,12 @@ static int supervise(struct session *s)
     struct supervisor_options options = {
         .input = s->options.stdin_none ? -1 : STDIN_FILENO,
         .capture = wants_document(s),
+        .ledger = wants_document(s),
         .signals = s->signals,
         .death_signal = true,
+        .quick_end = true,
         .arguments = s->arguments,
         .arguments_size = s->arguments_size,
-        .trace_id = s->options.trace_id,
     };
     for (int i = 0; i < 2; i++)
         options.output[i] = s->streams[i].fd >= 0 ? s->streams[i].fd : pass ? 1 + i : -1;
@@ -255,7 +248,14 @@ static int supervise(struct session *s)
         }
     }
     supervisor_finish(&supervisor);
-    return conclude(s);
+    int lost = supervisor_lost_output(&supervisor);
+    if (lost != 0) {
+        struct cordon_error err = {0};
+        err_set(&err, CORDON_ERROR_IO, CORDON_LAYER_OUTPUT, lost, "pass on output", s->plan.command);
+        message_error(&err);
+    }
+    int status = conclude(s);
+    return lost != 0 && status == 0 ? EXIT_SETUP : status;
 }
 
 static void put_help(void)
@@ -295,6 +295,11 @@ static int copy_command(struct session *s)
     return 0;
 }
 
+static void add_warning(void *result, const char *pointer, const char *text)
+{
+    result_warn(result, "%s: %s", pointer, text);
+}
+
 static int run(struct session *s, int argc, char **argv)
 {
     char cwd[4096];
@@ -315,14 +320,21 @@ static int run(struct session *s, int argc, char **argv)
         message_error(err);
         return 2;
     }
-    for (unsigned i = 0; i < s->options.source.warning_count && !s->options.quiet; i++)
-        message_warning("%s", s->options.source.warnings[i]);
+    for (unsigned i = 0; i < s->options.source.warning_count; i++)
+        result_warn(&s->result, "%s", s->options.source.warnings[i]);
     find_arguments(s, argc, argv);
+    if (wants_document(s))
+        result_trace(&s->result, s->options.trace_id);
 
+    if (open_outputs(s) < 0) {
+        message_error(err);
+        return 2;
+    }
+    policy_warnings(&s->options.policy, add_warning, &s->result);
     r = make_plan(s);
     if (r == 0 && s->options.dry_run)
         return print_plan(s);
-    if (open_outputs(s) < 0 || r < 0)
+    if (r < 0)
         return never_started(s);
     r = open_signals(s);
     if (r < 0) {

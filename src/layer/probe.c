@@ -49,7 +49,7 @@ static unsigned cores_of(void)
     return cores > 0 ? cores : 1;
 }
 
-static const char *home_of(char **env)
+static const char *home_of(char *const *env)
 {
     for (; *env != NULL; env++) {
         if (strncmp(*env, "HOME=/", 6) == 0)
@@ -58,7 +58,7 @@ static const char *home_of(char **env)
     return NULL;
 }
 
-int layer_probe(struct host *out, struct arena *arena, const struct policy *policy, char **caller_env,
+int layer_probe(struct host *out, struct arena *arena, const struct policy *policy, char *const *caller_env,
                 struct cordon_error *err)
 {
     char cwd[4096];

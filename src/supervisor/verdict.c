@@ -51,7 +51,7 @@ static void spawn_failed(const struct supervisor *s, struct result *result)
     conclude(result, STATUS_SPAWN_FAILED, missing ? 127 : 126);
 }
 
-static void internal_error(struct result *result)
+void verdict_refused(struct result *result)
 {
     char text[256];
     cordon_error_format(&result->error, text, sizeof text);
@@ -140,7 +140,7 @@ static void limits_or_end(const struct supervisor *s, struct result *result)
     } else if (!shared->ended) {
         err_set(&result->error, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, 0, "supervise the run",
                 "init was killed from outside");
-        internal_error(result);
+        verdict_refused(result);
     } else {
         own_end(s, result);
     }
@@ -169,7 +169,7 @@ void verdict(const struct supervisor *s, struct result *result)
         result_warn(result, "owners in '%s' cannot be mapped: files of root are not the payload's own there",
                     s->trees.unmapped);
     if (failed) {
-        internal_error(result);
+        verdict_refused(result);
     } else if (shared->executing && shared->exec_errno != 0) {
         spawn_failed(s, result);
     } else {
@@ -184,7 +184,8 @@ void verdict(const struct supervisor *s, struct result *result)
         limits_or_end(s, result);
     }
     const bool ran = result->status != STATUS_INTERNAL_ERROR;
-    ledger_fill(&result->ledger, plan, proof, ran);
+    if (s->options.ledger)
+        ledger_fill(&result->ledger, plan, proof, ran);
     if (plan->partial && (result->status == STATUS_OK || result->status == STATUS_NONZERO_EXIT))
         result_reason(result, "PARTIAL_ENFORCEMENT");
 }

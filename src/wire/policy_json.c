@@ -172,7 +172,8 @@ static int read_version(struct doc *d, const struct json *version)
     size_t mark = doc_enter_key(d, "version");
     int r = doc_expect(d, version, JSON_INT);
     if (r == 0 && version->integer != 1)
-        r = doc_fail(d, version, "this version of the document is not known", "write \"version\": 1");
+        r = doc_fail(d, version, "this version of the document is not known",
+                     "write \"version\": 1");
     if (r == 0)
         doc_leave(d, mark);
     return r;
@@ -200,7 +201,7 @@ static int read_v1(struct doc *d, const struct json *root, struct policy *out,
     return doc_object(d, root, DOC_FIELDS(top_fields), out);
 }
 
-/* A document decides its own base: a different one by the caller would change what it says. */
+/* Who wrote `extends` wrote the rest for that base: another one would change what it says. */
 static int refuse_other_base(struct doc *d, const struct json *root, int named, int taken)
 {
     char why[128];

@@ -201,7 +201,7 @@ def test_many_binds(place):
 
 def test_nothing_is_created_in_the_users_tree(tree):
     r = cordon("run", "--rw", f"{tree}/rw:/d", "--ro", f"{tree}/ro:/d/missing/target", "--", "true")
-    assert r.rc in (2, 125) and b"/d/missing/target" in r.err, r.told()
+    assert r.rc in (2, 125) and b"d/missing/target" in r.err, r.told()
     assert not (tree / "rw/missing").exists()
 
 

@@ -4,6 +4,8 @@ import os
 import signal
 import subprocess
 
+import pytest
+
 from support import BIN, ENV, PYTHON, ROOT, eventually, inside, marker, pids_with, run
 
 STATUS = """
@@ -23,15 +25,36 @@ def test_i09_caller():
     assert r.doc["stdout"].split() == [str(os.getuid()), str(os.getgid())]
 
 
-def test_i09_the_host_uid_is_never_root(place):
-    """What the kernel thinks: a file in a bind, seen from outside."""
-    r = run("--rw", f"{place}:/d", "--", "touch", "/d/f")
-    assert r.doc["status"] == "OK", r.told()
-    uid = (place / "f").stat().st_uid
+def host_ids(*options):
+    """The ids of a running payload, as the host sees them."""
+    word = marker()
+    with subprocess.Popen([BIN, "run", *options, "--", "sh", "-c", f"echo up; sleep 60; : {word}"],
+                          env=ENV, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as p:
+        try:
+            assert p.stdout.readline() == b"up\n"
+            inner = [q for q in pids_with(word) if q != p.pid]
+            assert inner
+            with open(f"/proc/{inner[0]}/status", encoding="utf-8") as f:
+                status = dict(line.rstrip("\n").split(":", 1) for line in f if ":" in line)
+        finally:
+            p.terminate()
+    return [set(map(int, status[key].split())) for key in ("Uid", "Gid", "Groups")]
+
+
+@pytest.mark.parametrize("uid", ["nobody", "caller"])
+def test_i09_the_host_uid_is_never_root(uid):
+    uids, gids, groups = host_ids("--uid", uid)
     if ROOT:
-        assert uid not in (0, 65534), "a uid of its own, which no daemon shares"
+        assert len(uids) == 1 and not uids & {0, 65534}, "a uid of its own, which no daemon shares"
+        assert len(gids) == 1 and not gids & {0} and groups <= gids
     else:
-        assert uid == os.getuid()
+        assert uids == {os.getuid()} and gids == {os.getgid()}
+
+
+def test_i09_two_runs_of_root_have_different_uids():
+    if not ROOT:
+        pytest.skip("an ordinary user has one uid")
+    assert host_ids()[0] != host_ids()[0]
 
 
 def test_i10_no_capabilities():

@@ -33,7 +33,7 @@ def test_full_disk_for_the_result():
     with tiny_disk() as d:
         r = cordon("run", "--result", f"{d}/r.json", "--", "head", "-c", "200000", "/dev/zero")
         assert r.rc == 125, r.told()
-        assert b"r.json" in r.err and b"No space" in r.err
+        assert b"r.json" in r.err and b"no space" in r.err.lower()
         assert len(r.out) == 200000
         assert os.listdir(d) == [], "a temporary file was left"
 
@@ -41,13 +41,13 @@ def test_full_disk_for_the_result():
 def test_full_device_for_stdout():
     with open("/dev/full", "wb") as full:
         r = cordon("run", "--json", "--", "true", stdout=full)
-    assert r.rc == 125 and b"No space" in r.err, r.told()
+    assert r.rc == 125 and b"no space" in r.err.lower(), r.told()
 
 
 def test_full_device_for_output_that_passes_through():
     with open("/dev/full", "wb") as full:
         r = cordon("run", "--", "echo", "hello", stdout=full)
-    assert r.rc != 0 and b"No space" in r.err, r.told()
+    assert r.rc != 0 and b"no space" in r.err.lower(), r.told()
 
 
 def test_reader_of_stdout_goes_away():
@@ -173,8 +173,8 @@ def test_supervisor_killed_at_random_moments():
             p.kill()
             p.wait()
         assert eventually(lambda: not pids_with(word)), "survivors"
-    # A sweep by the next run removes what an ended supervisor could not.
-    assert run("--", "true").rc == 0
+        # The next run sweeps away what an ended supervisor could not: an empty cgroup.
+        assert run("--", "true").rc == 0
 
 
 def test_supervisor_killed_as_a_stopped_tree():
@@ -197,7 +197,9 @@ def test_two_hundred_at_once(place):
             stdout=subprocess.PIPE, stderr=subprocess.PIPE) for i in range(200)]
         for i, p in enumerate(running):
             out, err = p.communicate(timeout=240)
-            assert (p.returncode, out, err) == (i % 50, f"{i}\n".encode(), b""), i
+            assert (p.returncode, out) == (i % 50, f"{i}\n".encode()), (i, err)
+            # A user has a quota of keys, and 200 session keyrings are it: that may be said.
+            assert all(line.startswith(b"cordon: warning: ") for line in err.splitlines()), err
             doc = json.loads((place / f"{i}").read_text())
             assert doc["stdout"] == f"{i}\n" and doc["rc"] == i % 50
 
