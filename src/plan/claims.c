@@ -40,8 +40,10 @@ static void limits(struct plan_build *b)
     c->requested = asked->cpu_ms != POLICY_UNLIMITED;
     if (plan->cgroup.cpu_usage)
         holds(c, cgroup_name(b, CGROUP_CPUACCT), PROOF_CGROUP);
+    else if (plan->watch_cpu && plan->seccomp == SECCOMP_OFF)
+        cannot(c, "without a cgroup and without a filter the payload could starve the watcher");
     else if (plan->watch_cpu)
-        holds(c, "sampling", PROOF_WATCHER);
+        holds(c, "sampling", PROOF_WATCHER | PROOF_SECCOMP);
     else
         cannot(c, "no cgroup and no watcher");
 

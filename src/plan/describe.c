@@ -74,9 +74,9 @@ static const char *route(const struct plan *plan, enum cgroup_controller c)
 static const char *named_sockets(const struct policy *policy)
 {
     if (policy->fs_mode == FS_GUARD)
-        return "; unix sockets outside /run can still be reached";
+        return "; unix sockets and fifos outside /run can still be reached";
     if (policy->rw.count + policy->ro.count > 0 || policy->rw_cwd || policy->work == WORK_HOST)
-        return "; unix sockets inside the listed binds can be reached";
+        return "; unix sockets and fifos inside the listed binds can be reached";
     return "";
 }
 

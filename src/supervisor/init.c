@@ -244,6 +244,8 @@ _Noreturn static void supervise(struct spawn *s, struct watch *watch, int payloa
     for (;;) {
         struct timespec pause;
         long r = sys_call(SYS_ppoll, fds, 2, watch_pause(watch, &pause), 0, 0);
+        if (r < 0 && r != -EINTR)
+            sys_exit(1); /* it cannot do its work: nothing may go on without it */
         if (r > 0 && (fds[0].revents & POLLIN) != 0) {
             unsigned char sig = 0;
             if (sys_read(s->life, &sig, 1) == 1)

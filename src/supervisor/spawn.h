@@ -20,7 +20,7 @@
 #include "plan/plan.h"
 
 enum gate { GATE_CLOSED = 0, GATE_OPEN = 1, GATE_FAILED = 2 };
-enum limit_hit { HIT_NONE, HIT_MEMORY, HIT_CPU };
+enum limit_hit { HIT_NONE, HIT_MEMORY, HIT_CPU, HIT_BLIND };
 
 /* The shared page. Words that somebody waits on are futexes. */
 struct shared {

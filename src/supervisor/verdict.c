@@ -137,6 +137,10 @@ static void limits_or_end(const struct supervisor *s, struct result *result)
                       result->caller_signal);
         conclude(result, result->caller_signal == SIGTERM ? STATUS_KILLED_TERM : STATUS_SIGNALED,
                  128 + result->caller_signal);
+    } else if (shared->hit == HIT_BLIND) {
+        err_set(&result->error, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, EMFILE, "watch memory and cpu time",
+                "/proc");
+        verdict_refused(result);
     } else if (!shared->ended) {
         err_set(&result->error, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, 0, "supervise the run",
                 "init was killed from outside");
