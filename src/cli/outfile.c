@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -38,6 +39,31 @@ static int open_named(struct outfile *f)
     return -1;
 }
 
+/*
+ * A device, a fifo or a socket is written to, not replaced; so is what /dev/stdout and its like
+ * lead to. 0: there is nothing, or a regular file that may be replaced.
+ */
+static int open_special(struct outfile *f, struct cordon_error *err)
+{
+    struct stat st;
+    if (fstatat(f->dir, f->name, &st, AT_SYMLINK_NOFOLLOW) < 0 || S_ISREG(st.st_mode))
+        return 0;
+    const bool link = S_ISLNK(st.st_mode);
+    if (link && fstatat(f->dir, f->name, &st, 0) < 0)
+        st.st_mode = S_IFREG; /* leads nowhere */
+    if (S_ISDIR(st.st_mode))
+        return fail(f, EISDIR, "open for writing", err);
+    if (link && S_ISREG(st.st_mode)) {
+        fail(f, ELOOP, "open for writing", err);
+        err_why(err, "is a symbolic link, which would be replaced");
+        err_remedy(err, "name the file that it leads to");
+        return -ELOOP;
+    }
+    f->direct = true;
+    f->fd = openat(f->dir, f->name, O_WRONLY | O_NOCTTY | O_CLOEXEC);
+    return f->fd < 0 ? fail(f, errno, "open for writing", err) : 0;
+}
+
 int outfile_open(struct outfile *f, const char *spec, struct cordon_error *err)
 {
     char parent[4096];
@@ -61,6 +87,11 @@ int outfile_open(struct outfile *f, const char *spec, struct cordon_error *err)
     f->dir = open(parent, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (f->dir < 0)
         return fail(f, errno, "open for writing", err);
+    int r = open_special(f, err);
+    if (r < 0 || f->direct) {
+        fd_close(&f->dir);
+        return r;
+    }
     f->fd = openat(f->dir, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
     if (f->fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == ENOSYS || errno == EINVAL))
         f->fd = open_named(f);
