@@ -1,11 +1,12 @@
-/* Effects are refused with a reason, or grant no more than network and the paths they name. */
+/* fuzz: base policy result wire
+ * Effects are refused with a reason, or grant no more than network and the paths they name. */
 #include <stdlib.h>
 
 #include "fuzz.h"
 #include "wire/effects_json.h"
 #include "wire/policy_json.h"
 
-int fuzz_effects(const uint8_t *data, size_t size)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct arena arena = ARENA_INIT(POLICY_ARENA_BYTES);
     struct policy policy;
@@ -24,5 +25,3 @@ int fuzz_effects(const uint8_t *data, size_t size)
     arena_free(&arena);
     return 0;
 }
-
-FUZZ_TARGET(fuzz_effects);

@@ -1,4 +1,5 @@
-/* A command line (words split at newlines) is refused with a reason, or gives a valid policy. */
+/* fuzz: base policy result wire cli/input.c cli/option.c cli/options.c
+ * A command line (words split at newlines) is refused with a reason, or gives a valid policy. */
 #include <string.h>
 
 #include "cli/options.h"
@@ -6,7 +7,7 @@
 
 #define WORDS_MAX 64
 
-int fuzz_options(const uint8_t *data, size_t size)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct arena arena = ARENA_INIT(POLICY_ARENA_BYTES);
     const struct options_setting setting = {
@@ -32,5 +33,3 @@ int fuzz_options(const uint8_t *data, size_t size)
     arena_free(&arena);
     return 0;
 }
-
-FUZZ_TARGET(fuzz_options);

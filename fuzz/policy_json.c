@@ -1,4 +1,5 @@
-/* Any bytes are refused with a reason, or give a policy whose normal form is stable. */
+/* fuzz: base policy result wire
+ * Any bytes are refused with a reason, or give a policy whose normal form is stable. */
 #include <string.h>
 
 #include "fuzz.h"
@@ -10,7 +11,7 @@ static int read_buf(struct policy *policy, struct arena *arena, const struct buf
     return policy_read(policy, arena, text->data, text->len, &source, NULL);
 }
 
-int fuzz_policy_json(const uint8_t *data, size_t size)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct arena arena = ARENA_INIT(POLICY_ARENA_BYTES);
     struct policy_source source = POLICY_SOURCE_INIT;
@@ -33,5 +34,3 @@ int fuzz_policy_json(const uint8_t *data, size_t size)
     arena_free(&arena);
     return 0;
 }
-
-FUZZ_TARGET(fuzz_policy_json);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -125,6 +126,31 @@ static void put_error(struct json_writer *w, const struct cordon_error *err)
     json_end(w, '}');
 }
 
+/* Sources that are missing here. Only `check` asks this machine: a policy knows no host. */
+static int check_sources(struct command *c, const struct policy_binds *list, const char *name)
+{
+    char pointer[64];
+    char why[192];
+    struct stat st;
+    for (size_t i = 0; i < list->count; i++) {
+        const struct policy_bind *b = &list->items[i];
+        const int errnum = lstat(b->host, &st) < 0 ? errno : 0;
+        const bool link = errnum == 0 && S_ISLNK(st.st_mode);
+        if (!link && (errnum == 0 || b->optional))
+            continue;
+        snprintf(pointer, sizeof pointer, "%s/%zu", name, i);
+        snprintf(why, sizeof why, "'%.90s': %s", b->host,
+                 link ? "a symbolic link is no source" : text_errno(errnum));
+        int r = err_set(&c->err, CORDON_ERROR_POLICY, CORDON_LAYER_POLICY, EINVAL,
+                        "check bind source", pointer);
+        err_why(&c->err, why);
+        err_remedy(&c->err, link ? "name what it points to"
+                                 : "create it, or mark the bind as \"optional\": true");
+        return r;
+    }
+    return 0;
+}
+
 static int run_check(struct command *c)
 {
     struct policy policy;
@@ -135,6 +161,10 @@ static int run_check(struct command *c)
     int r = read_policy(c, c->input, &policy, &source);
     if (r == 0)
         r = policy_validate(&policy, &c->err);
+    if (r == 0)
+        r = check_sources(c, &policy.rw, "/fs/rw");
+    if (r == 0)
+        r = check_sources(c, &policy.ro, "/fs/ro");
     if (!c->options.json) {
         if (r < 0)
             return r;
@@ -188,7 +218,8 @@ static int run_from_effects(struct command *c)
         r = policy_validate(&policy, &c->err);
     if (r < 0)
         return r;
-    policy_write_form(&policy, c->options.form == EFFECTS_NOETHER ? FORM_NOETHER : FORM_V1, &c->out);
+    policy_write_form(&policy, c->options.form == EFFECTS_NOETHER ? FORM_NOETHER : FORM_V1,
+                      &c->out);
     return 0;
 }
 
@@ -217,7 +248,8 @@ static void put_help(struct buf *out)
 
 static int usage_error(struct command *c, const char *subject, const char *why, const char *remedy)
 {
-    int r = err_set(&c->err, CORDON_ERROR_USAGE, CORDON_LAYER_NONE, EINVAL, "read command", subject);
+    int r =
+        err_set(&c->err, CORDON_ERROR_USAGE, CORDON_LAYER_NONE, EINVAL, "read command", subject);
     err_why(&c->err, why);
     err_remedy(&c->err, remedy);
     return r;

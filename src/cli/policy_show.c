@@ -128,8 +128,9 @@ static void system_part(struct buf *out, const struct policy *p)
 
 static void files(struct buf *out, const struct policy *p)
 {
-    row(out, "files", p->fs_mode == FS_VIEW ? "view: an empty root plus what is listed"
-                                            : "guard: the host's tree, read-only, plus what is listed");
+    row(out, "files",
+        p->fs_mode == FS_VIEW ? "view: an empty root plus what is listed"
+                              : "guard: the host's tree, read-only, plus what is listed");
     binds(out, "writable", &p->rw);
     if (p->rw_cwd)
         row(out, p->rw.count == 0 ? "writable" : "", "the caller's current directory");

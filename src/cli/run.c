@@ -240,8 +240,10 @@ static int supervise(struct session *s)
     struct supervisor_options options = {
         .input = s->options.stdin_none ? -1 : STDIN_FILENO,
         .capture = wants_document(s),
+        .ledger = wants_document(s),
         .signals = s->signals,
         .death_signal = true,
+        .quick_end = true,
         .arguments = s->arguments,
         .arguments_size = s->arguments_size,
         .trace_id = s->options.trace_id,
@@ -255,7 +257,14 @@ static int supervise(struct session *s)
         }
     }
     supervisor_finish(&supervisor);
-    return conclude(s);
+    int lost = supervisor_lost_output(&supervisor);
+    if (lost != 0) {
+        struct cordon_error err = {0};
+        err_set(&err, CORDON_ERROR_IO, CORDON_LAYER_OUTPUT, lost, "pass on output", s->plan.command);
+        message_error(&err);
+    }
+    int status = conclude(s);
+    return lost != 0 && status == 0 ? EXIT_SETUP : status;
 }
 
 static void put_help(void)
@@ -295,6 +304,11 @@ static int copy_command(struct session *s)
     return 0;
 }
 
+static void add_warning(void *result, const char *pointer, const char *text)
+{
+    result_warn(result, "%s: %s", pointer, text);
+}
+
 static int run(struct session *s, int argc, char **argv)
 {
     char cwd[4096];
@@ -315,14 +329,19 @@ static int run(struct session *s, int argc, char **argv)
         message_error(err);
         return 2;
     }
-    for (unsigned i = 0; i < s->options.source.warning_count && !s->options.quiet; i++)
-        message_warning("%s", s->options.source.warnings[i]);
+    for (unsigned i = 0; i < s->options.source.warning_count; i++)
+        result_warn(&s->result, "%s", s->options.source.warnings[i]);
     find_arguments(s, argc, argv);
 
+    if (open_outputs(s) < 0) {
+        message_error(err);
+        return 2;
+    }
+    policy_warnings(&s->options.policy, add_warning, &s->result);
     r = make_plan(s);
     if (r == 0 && s->options.dry_run)
         return print_plan(s);
-    if (open_outputs(s) < 0 || r < 0)
+    if (r < 0)
         return never_started(s);
     r = open_signals(s);
     if (r < 0) {

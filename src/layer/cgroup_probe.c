@@ -149,9 +149,12 @@ static void probe_v1(const struct cgroup_source *source, enum cgroup_controller 
 
     char mount[PATH_SIZE];
     join(mount, source->root, list); /* "cpu,cpuacct", to which "cpu" is often a link */
-    if (source->mounted(mount) != CGROUP_V1)
+    enum cgroup_version found = source->mounted(mount);
+    if (found != CGROUP_V1 && strcmp(list, name) != 0) {
         join(mount, source->root, name);
-    if (source->mounted(mount) != CGROUP_V1) {
+        found = source->mounted(mount);
+    }
+    if (found != CGROUP_V1) {
         missing(c, "the %s controller belongs to cgroup v1 and is not mounted beneath %s", name,
                 source->root);
         return;

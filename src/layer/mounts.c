@@ -206,7 +206,7 @@ static int enter_root(const struct plan_step *step, const struct layer_trees *tr
     if (trees != NULL && trees->host_count > 0) {
         root = trees->host[0].fd;
     } else if (step->kind == STEP_HOST_TREE) {
-        const struct plan_step whole = {.flags = STEP_RDONLY, .source = "/"};
+        const struct plan_step whole = {.flags = step->flags, .source = "/"};
         int old = sys_open(AT_FDCWD, "/", O_PATH | O_DIRECTORY, 0);
         if (old < 0)
             return fail(err, old, "open", "/");
@@ -307,11 +307,9 @@ int layer_mounts_apply(const struct plan *plan, const struct layer_trees *trees,
                        struct cordon_error *err)
 {
     bool readonly = true;
-    if (plan->step_count == 0)
-        return 0;
     /* In view mode nothing of the old tree is kept but copies, and those are private. Guard mode
      * mounts onto a copy of the host's tree: nothing may travel back. */
-    if (plan->fs_mode == FS_GUARD) {
+    if (plan->steps[0].kind == STEP_HOST_TREE) {
         long r = sys_mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
         if (r < 0)
             return fail(err, r, "make mounts private", "/");

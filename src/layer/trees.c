@@ -208,7 +208,7 @@ int layer_trees_prepare(struct layer_trees *self, struct arena *arena, const str
                         struct cordon_error *err)
 {
     *self = (struct layer_trees){0};
-    if (!plan->switch_user || plan->step_count == 0)
+    if (!plan->switch_user || !plan->own_tree)
         return 0;
     self->of_step = arena_array(arena, plan->step_count, sizeof *self->of_step);
     if (self->of_step == NULL)

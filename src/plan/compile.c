@@ -41,7 +41,7 @@ int plan_compile(struct plan *plan, struct arena *arena, const struct plan_reque
 {
     struct plan_build b = {
         .plan = plan, .arena = arena, .request = request, .policy = *request->policy, .err = err};
-    *plan = (struct plan){.arena = arena};
+    *plan = (struct plan){.arena = arena, .policy = request->policy, .host = request->host};
     identity(&b);
     namespaces(&b);
     plan_build_limits(&b);

@@ -8,17 +8,18 @@
 #include "plan/system_files.h"
 #include "sys/landlock.h"
 
-#define FIXED_STEPS 96 /* more than all that is not a listed bind */
 #define FIXED_RULES 16
-#define PROTECTED_DEPTH 4 /* components of a protected name; validation holds them to it */
 
 #define READ (LL_EXECUTE | LL_READ_FILE | LL_READ_DIR)
 #define WRITE                                                                                 \
     (LL_WRITE_FILE | LL_REMOVE_DIR | LL_REMOVE_FILE | LL_MAKE_DIR | LL_MAKE_REG |             \
      LL_MAKE_SOCK | LL_MAKE_FIFO | LL_MAKE_SYM | LL_REFER | LL_TRUNCATE)
 
-/* What stands at a path already: decides whether a mount point beneath it is ours to make. */
-enum ground { GROUND_OURS, GROUND_HOST };
+/*
+ * What stands at a path already: decides whether a mount point beneath it is ours to make, and
+ * whether the payload could rename a directory above it.
+ */
+enum ground { GROUND_OURS, GROUND_READONLY, GROUND_WRITABLE };
 
 struct place {
     const char *path; /* relative, as in plan_step.target */
@@ -28,9 +29,10 @@ struct place {
 
 struct tree {
     struct plan_build *b;
-    struct place *table; /* open addressing */
-    size_t mask;
-    bool failed; /* memory ran out */
+    struct place *table; /* open addressing; a power of two, at most half full */
+    size_t slots, used;
+    size_t step_room;
+    bool failed; /* memory ran out; what was added since is lost */
 };
 
 static size_t hash(const char *s, size_t len)
@@ -43,21 +45,44 @@ static size_t hash(const char *s, size_t len)
 
 static struct place *find_place(const struct tree *t, const char *path, size_t len)
 {
-    size_t i = hash(path, len) & t->mask;
+    const size_t mask = t->slots - 1;
+    size_t i = hash(path, len) & mask;
     while (t->table[i].path != NULL &&
            (t->table[i].len != len || memcmp(t->table[i].path, path, len) != 0))
-        i = (i + 1) & t->mask;
+        i = (i + 1) & mask;
     return &t->table[i];
+}
+
+static void grow_table(struct tree *t)
+{
+    struct tree bigger = *t;
+    bigger.slots = t->slots * 2;
+    bigger.table = arena_array(t->b->arena, bigger.slots, sizeof *t->table);
+    if (bigger.table == NULL) {
+        t->failed = true;
+        return;
+    }
+    for (size_t i = 0; i < t->slots; i++) {
+        if (t->table[i].path != NULL)
+            *find_place(&bigger, t->table[i].path, t->table[i].len) = t->table[i];
+    }
+    *t = bigger;
 }
 
 static void remember(struct tree *t, const char *path, enum ground ground)
 {
-    size_t len = strlen(path);
-    *find_place(t, path, len) = (struct place){path, len, ground};
+    if (t->used * 2 >= t->slots)
+        grow_table(t);
+    if (t->failed)
+        return;
+    const size_t len = strlen(path);
+    struct place *p = find_place(t, path, len);
+    t->used += p->path == NULL;
+    *p = (struct place){path, len, ground};
 }
 
-/* The nearest thing above a path decides; the root is always remembered. */
-static enum ground ground_above(const struct tree *t, const char *path)
+/* The nearest thing above a path; the root is always remembered. */
+static const struct place *place_above(const struct tree *t, const char *path)
 {
     for (size_t len = strlen(path); len > 0;) {
         do
@@ -65,14 +90,25 @@ static enum ground ground_above(const struct tree *t, const char *path)
         while (len > 0 && path[len] != '/');
         const struct place *p = find_place(t, path, len);
         if (p->path != NULL)
-            return p->ground;
+            return p;
     }
-    return find_place(t, "", 0)->ground;
+    return find_place(t, "", 0);
 }
 
 static struct plan_step *add(struct tree *t, enum step_kind kind, const char *target)
 {
     struct plan *plan = t->b->plan;
+    if (plan->step_count == t->step_room) {
+        struct plan_step *steps = arena_array(t->b->arena, t->step_room * 2, sizeof *steps);
+        if (steps == NULL) {
+            t->failed = true;
+            plan->step_count--; /* the last one is overwritten; nobody applies a failed plan */
+        } else {
+            memcpy(steps, plan->steps, plan->step_count * sizeof *steps);
+            plan->steps = steps;
+            t->step_room *= 2;
+        }
+    }
     struct plan_step *step = &plan->steps[plan->step_count++];
     *step = (struct plan_step){.kind = kind, .target = target, .mode = 0755};
     return step;
@@ -95,7 +131,7 @@ static void add_tmpfs(struct tree *t, const char *target, uint64_t size, unsigne
 static void add_link(struct tree *t, const char *target, const char *text)
 {
     add(t, STEP_LINK, target)->source = text;
-    remember(t, target, GROUND_HOST);
+    remember(t, target, GROUND_READONLY);
 }
 
 static void add_file(struct tree *t, const char *target, const char *content)
@@ -105,12 +141,36 @@ static void add_file(struct tree *t, const char *target, const char *content)
     step->mode = 0444;
 }
 
+/*
+ * Something in a writable tree that must stay as it is, is defeated by renaming a directory above
+ * it. So each of those is bound onto itself: rename() of a mount point answers EBUSY.
+ */
+static void pin_parents(struct tree *t, const char *target, const struct place *above)
+{
+    if (above->ground != GROUND_WRITABLE)
+        return;
+    for (const char *end = strchr(target + above->len + 1, '/'); end != NULL; end = strchr(end + 1, '/')) {
+        char *parent = arena_strndup(t->b->arena, target, (size_t)(end - target));
+        if (parent == NULL) {
+            t->failed = true;
+            return;
+        }
+        struct plan_step *step = add(t, STEP_BIND, parent);
+        step->source = parent;
+        step->flags = STEP_OWN | STEP_OPTIONAL;
+        remember(t, parent, GROUND_WRITABLE);
+    }
+}
+
 static void add_bind(struct tree *t, const char *source, const char *target, unsigned flags)
 {
+    const struct place *above = place_above(t, target);
+    if ((flags & STEP_RDONLY) != 0)
+        pin_parents(t, target, above);
     struct plan_step *step = add(t, STEP_BIND, target);
     step->source = source;
-    step->flags = flags | (ground_above(t, target) == GROUND_OURS ? (unsigned)STEP_MAKE : 0);
-    remember(t, target, GROUND_HOST);
+    step->flags = flags | (above->ground == GROUND_OURS ? (unsigned)STEP_MAKE : 0);
+    remember(t, target, (flags & STEP_RDONLY) != 0 ? GROUND_READONLY : GROUND_WRITABLE);
 }
 
 static void allow(struct tree *t, const char *path, uint64_t access)
@@ -196,7 +256,7 @@ static void add_system(struct tree *t)
         else
             add_bind(t, top->path, top->path + 1, STEP_RDONLY);
     }
-    for (size_t i = 0; i < sizeof system_files / sizeof system_files[0]; i++) {
+    for (size_t i = 0; i < SYSTEM_FILE_COUNT; i++) {
         if (!system_files[i].network || t->b->policy.net == NET_HOST)
             add_bind(t, system_files[i].path, system_files[i].path + 1, STEP_RDONLY | STEP_OPTIONAL);
     }
@@ -205,29 +265,19 @@ static void add_system(struct tree *t)
 }
 
 /*
- * Files in a writable tree by which code outside is made to run later stay read-only. A read-only
- * entry alone is defeated by renaming a directory above it: so each of those is bound onto itself,
- * and rename() answers EBUSY. A name that does not exist has nothing to bind.
+ * Files in a writable tree by which code outside is made to run later stay read-only, unless a bind
+ * names them. A name that does not exist has nothing to bind.
  */
-static int add_protected(struct tree *t, const char *host, const char *sandbox)
+static void add_protected(struct tree *t, const char *sandbox)
 {
     const struct policy_names *names = &t->b->policy.protect;
     for (size_t i = 0; i < names->count; i++) {
-        const char *name = names->items[i];
-        for (const char *end = strchr(name, '/');; end = strchr(end + 1, '/')) {
-            size_t len = end == NULL ? strlen(name) : (size_t)(end - name);
-            char *source = arena_printf(t->b->arena, "%s/%.*s", host, (int)len, name);
-            char *target = arena_printf(t->b->arena, "%s/%.*s", sandbox + 1, (int)len, name);
-            if (source == NULL || target == NULL)
-                return plan_no_memory(t->b);
-            if (find_place(t, target, strlen(target))->path == NULL)
-                add_bind(t, source, target,
-                         STEP_OPTIONAL | STEP_OWN | (end == NULL ? (unsigned)STEP_RDONLY : 0));
-            if (end == NULL)
-                break;
-        }
+        char *target = arena_printf(t->b->arena, "%s/%s", sandbox + 1, names->items[i]);
+        if (target == NULL)
+            t->failed = true;
+        else if (find_place(t, target, strlen(target))->path == NULL)
+            add_bind(t, target, target, STEP_OPTIONAL | STEP_OWN | STEP_RDONLY);
     }
-    return 0;
 }
 
 struct listed {
@@ -283,9 +333,7 @@ static int add_listed(struct tree *t)
         if (!sorted[i].writable)
             continue;
         allow(t, bind->sandbox, READ | WRITE);
-        int r = add_protected(t, bind->host, bind->sandbox);
-        if (r < 0)
-            return r;
+        add_protected(t, bind->sandbox);
     }
     return 0;
 }
@@ -313,7 +361,8 @@ static int add_cwd(struct tree *t)
     }
     add_bind(t, host->cwd, host->cwd + 1, STEP_LISTED);
     allow(t, host->cwd, READ | WRITE);
-    return add_protected(t, host->cwd, host->cwd);
+    add_protected(t, host->cwd);
+    return 0;
 }
 
 static int view(struct tree *t)
@@ -368,8 +417,8 @@ static void mask_sockets(struct tree *t)
 static int guard(struct tree *t)
 {
     const struct policy *policy = &t->b->policy;
-    add(t, STEP_HOST_TREE, "");
-    remember(t, "", GROUND_HOST);
+    add(t, STEP_HOST_TREE, "")->flags = STEP_RDONLY;
+    remember(t, "", GROUND_READONLY);
     add_dev(t);
     if (policy->private_tmp) {
         add_tmpfs(t, "tmp", policy->tmp_bytes, 01777, STEP_OPTIONAL);
@@ -383,32 +432,30 @@ static int guard(struct tree *t)
 int plan_build_files(struct plan_build *b)
 {
     struct plan *plan = b->plan;
-    const size_t writable = b->policy.rw.count + 1;
-    const size_t binds = writable * (1 + b->policy.protect.count * PROTECTED_DEPTH) + b->policy.ro.count;
-    struct tree t = {.b = b};
-    size_t slots = 256;
-    while (slots < (binds + FIXED_STEPS) * 2)
-        slots *= 2;
+    struct tree t = {.b = b, .slots = 128, .step_room = 64};
 
     plan->fs_mode = b->policy.fs_mode;
-    plan->steps = arena_array(b->arena, binds + FIXED_STEPS, sizeof *plan->steps);
-    plan->rules = arena_array(b->arena, binds + FIXED_RULES, sizeof *plan->rules);
-    t.table = arena_array(b->arena, slots, sizeof *t.table);
-    t.mask = slots - 1;
+    plan->steps = arena_array(b->arena, t.step_room, sizeof *plan->steps);
+    plan->rules = arena_array(b->arena, b->policy.rw.count + FIXED_RULES, sizeof *plan->rules);
+    t.table = arena_array(b->arena, t.slots, sizeof *t.table);
     if (plan->steps == NULL || plan->rules == NULL || t.table == NULL)
         return plan_no_memory(b);
-    if (host_off(b->request->host, OFF_MOUNTS) || plan_off(b, CAP_FILESYSTEM))
-        return 0; /* a test switched the layer off: the host's tree as it is */
-
+    plan->own_tree = !host_off(b->request->host, OFF_MOUNTS) && !plan_off(b, CAP_FILESYSTEM);
+    if (!plan->own_tree) { /* a test switched the layer off: the host's tree as it is */
+        add(&t, STEP_HOST_TREE, "");
+        add(&t, plan->pidns ? STEP_PROC : STEP_DIR, "proc");
+        return 0;
+    }
     allow(&t, "/", READ);
     allow(&t, "/proc", LL_WRITE_FILE | LL_TRUNCATE); /* the kernel's own rules guard procfs */
     int r = b->policy.fs_mode == FS_VIEW ? view(&t) : guard(&t);
     if (r < 0)
         return r;
-    if (t.failed)
-        return plan_no_memory(b);
-    add(&t, STEP_PROC, "proc");
+    if (plan->pidns)
+        add(&t, STEP_PROC, "proc");
+    else
+        add_bind(&t, "/proc", "proc", 0);
     if (!host_off(b->request->host, OFF_LANDLOCK))
         plan->landlock_abi = b->request->host->landlock_abi;
-    return 0;
+    return t.failed ? plan_no_memory(b) : 0;
 }

@@ -76,7 +76,7 @@ static void rlimits(struct plan_build *b)
 
 static const char *work_directory(const struct plan_build *b)
 {
-    if (b->plan->step_count == 0) /* only where a test switched the mounts off */
+    if (!b->plan->own_tree && b->policy.cwd == NULL)
         return b->request->host->cwd;
     if (b->policy.cwd != NULL)
         return b->policy.cwd;

@@ -69,7 +69,9 @@ void plan_print(const struct plan *plan, struct buf *out)
     buf_puts(out, "enforced\n");
     for (int i = 0; i < CAPABILITY_COUNT; i++) {
         const struct plan_claim *c = &plan->claims[i];
-        buf_printf(out, "  %-12s %-20s %s: %s\n", capability_name((enum capability)i), c->requested,
-                   c->mechanism == NULL ? "none" : c->mechanism, c->details);
+        struct plan_words words;
+        plan_describe(plan, (enum capability)i, &words);
+        buf_printf(out, "  %-12s %-20s %s: %s\n", capability_name((enum capability)i), words.requested,
+                   c->mechanism == NULL ? "none" : c->mechanism, words.details);
     }
 }

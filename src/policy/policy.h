@@ -104,7 +104,7 @@ struct policy {
     bool rw_cwd;               /* the caller's own directory is writable at its own path */
     struct policy_names protect; /* relative names kept read-only in every writable tree, cwd too,
                                     unless a bind names them */
-    struct policy_names hide;  /* paths inside, and globs: absolute, or beneath any bind by a leading
+    struct policy_names hide; /* paths inside, and globs: absolute, or beneath any bind by a leading
                                   double star and slash */
     enum policy_work work;
     const char *work_host;     /* with WORK_HOST */

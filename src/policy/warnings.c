@@ -31,7 +31,8 @@ static void warn_rw(const struct warner *w, const struct policy *p)
         if (strcmp(host, "/") == 0)
             say(w, "/fs/rw", i, "the whole host is writable inside");
         else if (is_home(host))
-            say(w, "/fs/rw", i, "a home directory is writable inside: start-up files, keys, all of it");
+            say(w, "/fs/rw", i,
+                "a home directory is writable inside: start-up files, keys, all of it");
         else if (policy_path_beneath("/etc", host) || policy_path_beneath("/usr", host))
             say(w, "/fs/rw", i, "a system directory is writable inside");
     }
@@ -58,7 +59,8 @@ static void warn_loaders(const struct warner *w, const struct policy *p)
             if (strncmp(name, "LD_", len - 1 < 3 ? len - 1 : 3) == 0)
                 say(w, "/env/allow", i, "loader variables do not pass by a prefix: name each one");
         } else if (policy_loader_variable(name)) {
-            say(w, "/env/allow", i, "a loader variable passes: it can make any program run other code");
+            say(w, "/env/allow", i,
+                "a loader variable passes: it can make any program run other code");
         }
     }
 }
@@ -70,7 +72,8 @@ static void warn_loosened(const struct warner *w, const struct policy *p)
     if (p->backend == BACKEND_NONE)
         w->warn(w->context, "/backend", "backend none isolates nothing");
     if (p->allow_partial)
-        w->warn(w->context, "/allow_partial", "the run goes on although something asked for is missing");
+        w->warn(w->context, "/allow_partial",
+                "the run goes on although something asked for is missing");
 }
 
 void policy_warnings(const struct policy *policy, policy_warning_fn *warn, void *context)

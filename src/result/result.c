@@ -99,7 +99,8 @@ static int failed_exit(const struct result *r)
 int result_exit_child(const struct result *r)
 {
     if (r->status == STATUS_INTERNAL_ERROR) {
-        const bool usage = r->error.kind == CORDON_ERROR_USAGE || r->error.kind == CORDON_ERROR_POLICY;
+        const bool usage =
+            r->error.kind == CORDON_ERROR_USAGE || r->error.kind == CORDON_ERROR_POLICY;
         return usage ? 2 : 125;
     }
     if (r->caller_signal != 0)

@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 
 #include "layer/landlock.h"
 #include "layer/privileges.h"
@@ -26,9 +27,11 @@
 #define PAYLOAD_STACK (64 * 1024)
 #define HOSTNAME "cordon"
 
-_Noreturn static void give_up(struct spawn *s)
+_Noreturn static void give_up(struct spawn *s, int payload)
 {
     s->shared->failed = true;
+    if (payload > 0)
+        sys_kill(payload, SIGKILL); /* the kernel does that, too, where there is a pid namespace */
     sys_exit(1);
 }
 
@@ -142,11 +145,43 @@ static int build(struct spawn *s, int payload, int payload_fd)
             return fail(s, CORDON_LAYER_NETWORK, rc, "join the network namespace", "setns");
     }
     /* Only now: setns() and the id maps need it. The memory is the payload's too, until exec. */
-    sys_prctl(PR_SET_DUMPABLE, 0, 0);
+    if (plan->wipe)
+        sys_prctl(PR_SET_DUMPABLE, 0, 0);
     if (plan->wipe && sys_prctl(PR_GET_DUMPABLE, 0, 0) == 0)
         seen |= PROOF_INIT_SEALED;
     __atomic_or_fetch(&shared->proof, seen, __ATOMIC_RELAXED);
     return 0;
+}
+
+/*
+ * The last process of a mount namespace pays for taking it apart, and the supervisor waits for
+ * that. So the namespace gets another holder: a descriptor of it, inside a socket that is itself
+ * inside that socket. When init is gone nobody can reach the ring, and the kernel's collector of
+ * such rings takes it apart on its own time. Failure costs nothing but that time.
+ */
+static void defer_teardown(void)
+{
+    int pair[2];
+    int ns = sys_open(AT_FDCWD, "/proc/self/ns/mnt", O_RDONLY, 0);
+    if (ns < 0 || sys_call(SYS_socketpair, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, pair) < 0)
+        return;
+    union {
+        char room[CMSG_SPACE(2 * sizeof(int))];
+        struct cmsghdr align;
+    } control = {{0}};
+    char byte = 0;
+    struct iovec data = {.iov_base = &byte, .iov_len = 1};
+    struct msghdr message = {
+        .msg_iov = &data, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(2 * sizeof(int));
+    memcpy(CMSG_DATA(header), &ns, sizeof ns);
+    memcpy(CMSG_DATA(header) + sizeof ns, &pair[1], sizeof pair[1]);
+    sys_call(SYS_sendmsg, pair[0], &message, 0);
+    sys_close(pair[0]);
+    sys_close(ns);
 }
 
 /* Off the critical path, while the payload starts. */
@@ -159,6 +194,8 @@ static void settle(struct spawn *s)
     for (int i = 0; i < 3; i++)
         sys_close(s->stdio[i]);
     sys_close(s->ruleset);
+    if (s->quick_end)
+        defer_teardown();
     /* It has nothing to lose: on failure init keeps rights that nobody can reach. */
     layer_no_new_privs(&ignored, NULL);
     layer_capabilities_drop(&ignored, NULL);
@@ -233,29 +270,30 @@ void spawn_init(struct spawn *s)
     int payload_fd = -1;
 
     sys_call(SYS_setsid); /* a terminal's signals are the supervisor's to pass on */
+    sys_default_action(SIGCHLD); /* a caller that ignores it would make children vanish unseen */
     close_strangers(s);
     tie_to_supervisor(s);
     if (enter_cgroup(s) < 0 || (s->plan->switch_user && become_user(s) < 0))
-        give_up(s);
+        give_up(s, 0);
     s->ruleset = -1;
     if (s->plan->landlock_abi > 0) {
         s->ruleset = layer_landlock_create(s->plan, &s->shared->error);
         if (s->ruleset < 0)
-            give_up(s);
+            give_up(s, 0);
     }
     static const uint64_t child_mask = 1 << (SIGCHLD - 1);
     int children = (int)sys_call(SYS_signalfd4, -1, &child_mask, sizeof child_mask, SFD_CLOEXEC);
     if (children < 0) {
         fail(s, CORDON_LAYER_PROCESS, children, "watch children", "signalfd");
-        give_up(s);
+        give_up(s, 0);
     }
     int payload = clone(spawn_payload, stack + sizeof stack, CLONE_VM | CLONE_PIDFD | SIGCHLD, s, &payload_fd);
     if (payload < 0) {
         fail(s, CORDON_LAYER_PROCESS, -errno, "clone the payload process", "clone");
-        give_up(s);
+        give_up(s, 0);
     }
     if (build(s, payload, payload_fd) < 0)
-        give_up(s);
+        give_up(s, payload);
     struct watch watch;
     watch_start(&watch, s);
     __atomic_store_n(&s->shared->released, GATE_OPEN, __ATOMIC_RELEASE);

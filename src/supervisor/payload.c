@@ -53,14 +53,8 @@ static int arrange_descriptors(struct spawn *s, int *ruleset)
 /* What the caller changed for itself is not the payload's business. */
 static void reset_attributes(void)
 {
-    struct {
-        void *handler;
-        unsigned long flags;
-        void *restorer;
-        uint64_t mask;
-    } standard = {0};
     for (int sig = 1; sig <= 64; sig++)
-        sys_call(SYS_rt_sigaction, sig, &standard, 0, 8); /* KILL and STOP refuse */
+        sys_default_action(sig); /* KILL and STOP refuse */
     sys_call(SYS_setpriority, PRIO_PROCESS, 0, 0); /* an ordinary user cannot go back down */
     sys_call(SYS_umask, 022);
 }

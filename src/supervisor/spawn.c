@@ -85,6 +85,7 @@ int spawn_start(struct spawn *s, struct cordon_error *err)
         return refused((int)-pid, err);
     s->pid = (int)pid;
     if (s->plan->switch_user) {
+        sys_call(SYS_setpriority, PRIO_PROCESS, s->pid, 0); /* init itself has no right to */
         int r = layer_identity_map_child(&s->identity, s->pid, err);
         if (r < 0)
             return r;

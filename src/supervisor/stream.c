@@ -115,6 +115,7 @@ void stream_write(struct stream *s)
             /* Nobody listens: the payload learns it by its own broken pipe, as without us. A full
              * disk is the same to it. */
             s->broken = true;
+            s->error = errno;
             s->start = s->end = 0;
             if (!s->capture)
                 fd_close(&s->from);

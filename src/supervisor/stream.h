@@ -24,7 +24,8 @@ struct stream {
     int to;            /* borrowed; where the caller wants it; -1: nowhere */
     int out;           /* owned if sink is SINK_OWN, else `to` */
     enum sink sink;
-    bool broken;       /* nobody reads `to` any more */
+    bool broken;       /* `to` takes nothing any more */
+    int error;         /* the errno that said so */
     bool from_armed, out_armed; /* as last told to epoll */
 
     uint64_t cap;      /* UINT64_MAX: none */

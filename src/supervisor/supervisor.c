@@ -343,6 +343,7 @@ int supervisor_start(struct supervisor *s, const struct plan *plan, const struct
         s->spawn.cgroup = plan->use_cgroup ? &s->cgroup : NULL;
         s->spawn.trees = s->trees.of_step != NULL ? &s->trees : NULL;
         s->spawn.death_signal = options->death_signal;
+        s->spawn.quick_end = options->quick_end;
         s->spawn.arguments.start = options->arguments;
         s->spawn.arguments.size = options->arguments_size;
         r = spawn_start(&s->spawn, &result->error);
@@ -424,6 +425,16 @@ bool supervisor_step(struct supervisor *s, bool wait)
             return false;
     }
     return true;
+}
+
+int supervisor_lost_output(const struct supervisor *s)
+{
+    for (int i = 0; i < 2; i++) {
+        int errnum = s->streams[i].error;
+        if (errnum != 0 && errnum != EPIPE && errnum != ECONNRESET)
+            return errnum;
+    }
+    return 0;
 }
 
 void supervisor_finish(struct supervisor *s)

@@ -16,8 +16,9 @@ struct supervisor_options {
     int input;          /* borrowed; pumped into standard input; -1: the payload gets /dev/null */
     int output[2];      /* borrowed; where standard output and error pass on to; -1: nowhere */
     bool capture;       /* keep both streams in the result, up to the cap */
+    bool ledger;        /* the result is to hold the ledger: somebody will read it */
     int signals;        /* borrowed; a signalfd with what the caller wants passed on; -1: none */
-    bool death_signal;  /* see struct spawn */
+    bool death_signal, quick_end; /* see struct spawn */
     char *arguments;    /* the caller's own argument block, to be wiped in init; NULL: none */
     size_t arguments_size;
     const char *trace_id; /* NULL: a random one */
@@ -57,6 +58,9 @@ bool supervisor_step(struct supervisor *s, bool wait);
 
 /* Ends everything inside at once; step() then comes to its end. */
 void supervisor_kill(struct supervisor *s);
+
+/* After finish(): why output could not be passed on, as an errno; 0 if all was, or nobody read. */
+int supervisor_lost_output(const struct supervisor *s);
 
 /* After the end (or a failed start): the verdict is in the result, everything is released. */
 void supervisor_finish(struct supervisor *s);

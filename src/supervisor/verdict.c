@@ -184,7 +184,8 @@ void verdict(const struct supervisor *s, struct result *result)
         limits_or_end(s, result);
     }
     const bool ran = result->status != STATUS_INTERNAL_ERROR;
-    ledger_fill(&result->ledger, plan, proof, ran);
+    if (s->options.ledger)
+        ledger_fill(&result->ledger, plan, proof, ran);
     if (plan->partial && (result->status == STATUS_OK || result->status == STATUS_NONZERO_EXIT))
         result_reason(result, "PARTIAL_ENFORCEMENT");
 }

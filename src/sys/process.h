@@ -40,6 +40,13 @@ _Noreturn static inline void sys_exit(int status)
         sys_call(SYS_exit_group, status);
 }
 
+/* The kernel's struct sigaction, all zero: SIG_DFL, no flags, no mask. */
+static inline long sys_default_action(int sig)
+{
+    static const uint64_t standard[4] = {0};
+    return sys_call(SYS_rt_sigaction, sig, standard, 0, 8);
+}
+
 static inline long sys_kill(int pid, int sig)
 {
     return sys_call(SYS_kill, pid, sig);

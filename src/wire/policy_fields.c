@@ -230,9 +230,9 @@ int field_bind(struct doc *d, const struct json *value, struct policy_binds *lis
     if (r < 0)
         return r;
     if (bind.host == NULL || (bind.sandbox == NULL && !short_form))
-        return doc_fail(d, value,
-                        bind.host == NULL ? "the bind has no \"host\"" : "the bind has no \"sandbox\"",
-                        shape);
+        return doc_fail(
+            d, value,
+            bind.host == NULL ? "the bind has no \"host\"" : "the bind has no \"sandbox\"", shape);
     if (bind.sandbox == NULL)
         bind.sandbox = bind.host;
     if (policy_add_bind(list, d->arena, bind.host, bind.sandbox, bind.optional, d->err) < 0)

@@ -172,7 +172,8 @@ static int read_version(struct doc *d, const struct json *version)
     size_t mark = doc_enter_key(d, "version");
     int r = doc_expect(d, version, JSON_INT);
     if (r == 0 && version->integer != 1)
-        r = doc_fail(d, version, "this version of the document is not known", "write \"version\": 1");
+        r = doc_fail(d, version, "this version of the document is not known",
+                     "write \"version\": 1");
     if (r == 0)
         doc_leave(d, mark);
     return r;

@@ -27,7 +27,8 @@ static void refused(const char *text, unsigned line, unsigned col, const char *w
 
 TEST(json_reads_every_kind_of_value_with_its_place)
 {
-    const struct json *v = parse("{\n  \"a\": [1, -2.5e2, true, null, \"x\\u00e9\\ud83d\\ude00\"]\n}");
+    const struct json *v =
+        parse("{\n  \"a\": [1, -2.5e2, true, null, \"x\\u00e9\\ud83d\\ude00\"]\n}");
     CHECK(v != NULL);
     const struct json *list = json_get(v, "a");
     CHECK(list != NULL && list->type == JSON_ARRAY);

@@ -73,7 +73,8 @@ TEST(binds_are_made_absolute_from_the_callers_directory)
 
 TEST(hide_work_and_cwd)
 {
-    ACCEPTED("--ro", ".", "--hide", ".env", "--hide", "**/.env", "--work", "job", "--cwd", "/work/x/");
+    ACCEPTED("--ro", ".", "--hide", ".env", "--hide", "**/.env", "--work", "job", "--cwd",
+             "/work/x/");
     CHECK_STR(o.policy.hide.items[0], "/home/me/project/.env");
     CHECK_STR(o.policy.hide.items[1], "**/.env");
     CHECK_STR(o.policy.work_host, "/home/me/project/job");

@@ -54,7 +54,8 @@ TEST(show_prints_a_table_and_the_files_of_etc)
 
 TEST(show_escapes_what_a_document_brings)
 {
-    CHECK_INT(RUN("{\"version\": 1, \"fs\": {\"ro\": [\"/a\\u001b[31m\"]}}", "show", "--policy", "-"), 0);
+    CHECK_INT(
+        RUN("{\"version\": 1, \"fs\": {\"ro\": [\"/a\\u001b[31m\"]}}", "show", "--policy", "-"), 0);
     CHECK(strstr(out, "/a\\x1b[31m") != NULL);
 }
 
@@ -85,6 +86,24 @@ TEST(an_error_is_one_message_and_exit_status_2)
     CHECK_STR(errors, "cordon: read policy '/no/such/file': no such file or directory\n");
 }
 
+TEST(check_names_a_missing_source)
+{
+    CHECK_INT(RUN("{\"version\": 1, \"fs\": {\"ro\": [\"/usr\", \"/no/such\"]}}", "check"), 2);
+    CHECK_STR(errors,
+              "cordon: check bind source '/fs/ro/1': '/no/such': no such file or directory\n"
+              "  create it, or mark the bind as \"optional\": true\n");
+    CHECK_INT(
+        RUN("{\"version\": 1, \"fs\": {\"ro\": [{\"host\": \"/no/such\", \"optional\": true}]}}",
+            "check"),
+        0);
+    CHECK_INT(RUN("{\"version\": 1, \"fs\": {\"rw\": [\"/proc/self/exe\"]}}", "check"), 2);
+    CHECK_INT(
+        RUN("{\"version\": 1, \"fs\": {\"rw\": [{\"host\": \"/proc/self\", \"sandbox\": \"/x\"}]}}",
+            "check"),
+        2);
+    CHECK(strstr(errors, "symbolic link") != NULL);
+}
+
 TEST(normalize_keeps_the_form)
 {
     CHECK_INT(RUN("{\"ro_binds\":[],\"network\":false,\"env_allowlist\":[]}", "normalize"), 0);
@@ -93,7 +112,9 @@ TEST(normalize_keeps_the_form)
 
 TEST(from_effects_prints_either_form)
 {
-    CHECK_INT(RUN("[{\"effect\": \"FsWrite\", \"path\": \"/srv/o\"}]", "from-effects", "--form=noether"), 0);
+    CHECK_INT(
+        RUN("[{\"effect\": \"FsWrite\", \"path\": \"/srv/o\"}]", "from-effects", "--form=noether"),
+        0);
     CHECK(strstr(out, "/nix/store") != NULL && strstr(out, "\"rw_binds\"") != NULL);
     CHECK_INT(RUN("[]", "from-effects", "--form", "noether"), 0);
     CHECK(strstr(out, "\"rw_binds\"") == NULL);

@@ -26,8 +26,9 @@ TEST(only_listed_names_pass_and_fixed_ones_are_the_sandboxs_own)
 {
     struct policy policy;
     policy_init(&policy, PROFILE_STAGE);
-    CHECK_STR(built(&policy, CALLER("SECRET=1", "RUST_LOG=v", "HOME=/x", "PATH=/bin", "=odd", "odd")),
-              "RUST_LOG=v|PATH=/bin|HOME=/work|USER=nobody|");
+    CHECK_STR(
+        built(&policy, CALLER("SECRET=1", "RUST_LOG=v", "HOME=/x", "PATH=/bin", "=odd", "odd")),
+        "RUST_LOG=v|PATH=/bin|HOME=/work|USER=nobody|");
     CHECK_STR(built(&policy, CALLER("PATHX=1", "PAT=1")), "HOME=/work|USER=nobody|");
 }
 
@@ -57,7 +58,8 @@ TEST(loader_variables_pass_by_name_only)
     policy.env.allow.count = 0;
     CHECK_INT(policy_add_name(&policy.env.allow, &arena, "LD_*", NULL), 0);
     CHECK_INT(policy_add_name(&policy.env.allow, &arena, "PYTHON*", NULL), 0);
-    char *const *caller = CALLER("LD_PRELOAD=x", "LD_LIBRARY_PATH=y", "PYTHONPATH=z", "PYTHONUTF8=1");
+    char *const *caller =
+        CALLER("LD_PRELOAD=x", "LD_LIBRARY_PATH=y", "PYTHONPATH=z", "PYTHONUTF8=1");
     CHECK_STR(built(&policy, caller), "PYTHONUTF8=1|");
     CHECK_INT(policy_add_name(&policy.env.allow, &arena, "LD_PRELOAD", NULL), 0);
     CHECK_STR(built(&policy, caller), "LD_PRELOAD=x|PYTHONUTF8=1|");

@@ -45,6 +45,64 @@ TEST(paths_need_a_grant_and_writing_needs_its_own)
     exceeds("/fs/rw/1");
 }
 
+static void bind(struct policy_binds *list, const char *host, const char *sandbox)
+{
+    CHECK_INT(policy_add_bind(list, &arena, host, sandbox, false, &err), 0);
+}
+
+TEST(a_narrower_read_only_part_stays_read_only)
+{
+    begin();
+    bind(&ceiling.rw, "/srv", "/srv");
+    bind(&ceiling.ro, "/srv/keys", "/srv/keys");
+    bind(&policy.rw, "/srv/keys/a", "/a");
+    exceeds("/fs/rw/0");
+    begin();
+    bind(&ceiling.rw, "/srv", "/srv");
+    bind(&ceiling.ro, "/srv/keys", "/srv/keys");
+    bind(&policy.rw, "/srv", "/data"); /* the part is left out */
+    exceeds("/fs/rw/0");
+    bind(&policy.ro, "/srv/keys", "/elsewhere"); /* in the wrong place */
+    exceeds("/fs/rw/0");
+    policy.ro.count = 0;
+    bind(&policy.ro, "/srv/keys", "/data/keys");
+    CHECK_INT(policy_within(&policy, &ceiling, &err), 0);
+}
+
+TEST(a_hidden_place_cannot_be_seen_elsewhere)
+{
+    begin();
+    bind(&ceiling.ro, "/srv", "/srv");
+    CHECK_INT(policy_add_name(&ceiling.hide, &arena, "/srv/.env", &err), 0);
+    CHECK_INT(policy_add_name(&policy.hide, &arena, "/srv/.env", &err), 0);
+    bind(&policy.ro, "/srv", "/srv");
+    CHECK_INT(policy_within(&policy, &ceiling, &err), 0);
+    bind(&policy.ro, "/srv", "/x");
+    exceeds("/fs/ro/1");
+    begin();
+    bind(&policy.ro, "/", "/host");
+    CHECK_INT(policy_add_name(&policy.hide, &arena, "/host/etc/shadow", &err), 0);
+    CHECK_INT(policy_within(&policy, &policy, &err), 0);
+    ceiling = policy;
+    bind(&policy.ro, "/etc", "/host/etc");
+    CHECK_INT(policy_within(&policy, &ceiling, &err), 0);
+    bind(&policy.ro, "/etc", "/x");
+    exceeds("/fs/ro/2");
+}
+
+TEST(a_protected_name_cannot_be_bound_around)
+{
+    begin();
+    bind(&ceiling.rw, "/srv/repo", "/srv/repo");
+    CHECK_INT(policy_add_name(&ceiling.protect, &arena, ".git/hooks", &err), 0);
+    bind(&policy.rw, "/srv/repo", "/r");
+    exceeds("/fs/protect");
+    CHECK_INT(policy_add_name(&policy.protect, &arena, ".git/hooks", &err), 0);
+    CHECK_INT(policy_within(&policy, &ceiling, &err), 0);
+    bind(&policy.rw, "/srv/repo/.git", "/g");
+    exceeds("/fs/rw/1");
+}
+
 TEST(what_the_ceiling_hides_stays_hidden)
 {
     begin();

@@ -17,10 +17,12 @@ static int read_text(const char *text)
 
 TEST(effects_become_network_and_binds)
 {
-    CHECK_INT(read_text("[{\"effect\": \"Pure\"}, {\"effect\": \"FsRead\", \"path\": \"/etc/ssl\"},"
-                        "{\"effect\": \"FsWrite\", \"path\": \"/srv/out/\"}, {\"effect\": \"Network\"},"
-                        "{\"effect\": \"fs_read\", \"path\": \"/usr/share\"},"
-                        "{\"effect\": \"FsRead\", \"path\": \"/etc/ssl\"}]"), 0);
+    CHECK_INT(
+        read_text("[{\"effect\": \"Pure\"}, {\"effect\": \"FsRead\", \"path\": \"/etc/ssl\"},"
+                  "{\"effect\": \"FsWrite\", \"path\": \"/srv/out/\"}, {\"effect\": \"Network\"},"
+                  "{\"effect\": \"fs_read\", \"path\": \"/usr/share\"},"
+                  "{\"effect\": \"FsRead\", \"path\": \"/etc/ssl\"}]"),
+        0);
     CHECK_INT(policy.net, NET_HOST);
     CHECK_INT(policy.ro.count, 2); /* a set: said twice is said once */
     CHECK_STR(policy.ro.items[0].host, "/etc/ssl");
@@ -35,9 +37,11 @@ TEST(other_effects_change_nothing)
     struct policy base;
     char want[65];
     char got[65];
-    CHECK_INT(read_text("[{\"effect\": \"Pure\"}, {\"effect\": \"Fallible\"}, {\"effect\": \"Process\"},"
-                        "{\"effect\": \"Llm\", \"model\": \"m\"}, {\"effect\": \"NonDeterministic\"},"
-                        "{\"effect\": \"Cost\", \"cents\": 5}, {\"effect\": \"Unknown\"}]"), 0);
+    CHECK_INT(
+        read_text("[{\"effect\": \"Pure\"}, {\"effect\": \"Fallible\"}, {\"effect\": \"Process\"},"
+                  "{\"effect\": \"Llm\", \"model\": \"m\"}, {\"effect\": \"NonDeterministic\"},"
+                  "{\"effect\": \"Cost\", \"cents\": 5}, {\"effect\": \"Unknown\"}]"),
+        0);
     policy_init(&base, PROFILE_STAGE);
     CHECK_INT(policy_sha256(&base, want), 0);
     CHECK_INT(policy_sha256(&policy, got), 0);
@@ -61,7 +65,8 @@ TEST(wrong_effects_are_refused)
     refused("[{\"effect\": \"FsRaed\"}]", "/0/effect", "1:13: unknown effect");
     CHECK_STR(err.remedy, "did you mean \"FsRead\"?");
     refused("[{\"effect\": \"FsRead\"}]", "/0", "1:2: the effect has no \"path\"");
-    refused("[{\"effect\": \"FsRead\", \"path\": \"x\"}]", "/0/path", "1:31: the path is not absolute");
+    refused("[{\"effect\": \"FsRead\", \"path\": \"x\"}]", "/0/path",
+            "1:31: the path is not absolute");
     refused("[{\"path\": \"/x\"}]", "/0", "1:2: the key \"effect\" is missing");
     refused("[\"Network\"]", "/0", "1:2: expected an object, found a string");
     refused("{\"effect\": \"Network\"}", "", "1:1: expected a list, found an object");

@@ -35,6 +35,7 @@ static void refused(const char *text, const char *pointer, const char *why)
 static const char *written(void)
 {
     static struct buf out;
+    buf_free(&out);
     out = BUF_INIT(1 << 20);
     policy_write_v1(&policy, &out);
     return buf_string(&out);
@@ -101,7 +102,8 @@ TEST(extends_replaces_lists_and_merges_objects)
 
 TEST(zero_is_the_profiles_default_for_times)
 {
-    accepted("{\"version\": 1, \"extends\": \"module\", \"limits\": {\"wall_ms\": 0, \"cpu_ms\": 0}}");
+    accepted(
+        "{\"version\": 1, \"extends\": \"module\", \"limits\": {\"wall_ms\": 0, \"cpu_ms\": 0}}");
     CHECK_INT(policy.limits.wall_ms, 300000);
     CHECK(policy.limits.cpu_ms == POLICY_UNLIMITED);
 }
@@ -113,7 +115,8 @@ TEST(refusals_say_where_and_why)
     refused("{\"version\": 1, \"fs\": {\"moode\": 1}}", "/fs/moode", "1:23: unknown key");
     refused("{\"version\": 1, \"limits\": {\"pids\": \"8\"}}", "/limits/pids",
             "1:35: expected an integer, found a string");
-    refused("{\"version\": 1, \"limits\": {\"pids\": -1}}", "/limits/pids", "1:35: a negative number");
+    refused("{\"version\": 1, \"limits\": {\"pids\": -1}}", "/limits/pids",
+            "1:35: a negative number");
     refused("{\"version\": 1, \"limits\": {\"pids\": 1.5}}", "/limits/pids",
             "1:35: expected an integer, found a number");
     refused("{\"version\": 1, \"limits\": {\"pids\": 9999999999}}", "/limits/pids",

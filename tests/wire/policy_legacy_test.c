@@ -31,13 +31,15 @@ static void refused(const char *text, const char *pointer)
 static const char *written(void)
 {
     static struct buf out;
+    buf_free(&out);
     out = BUF_INIT(1 << 20);
     policy_write_form(&policy, source.form, &out);
     return buf_string(&out);
 }
 
-static const char legacy[] = "{\"ro_binds\": [{\"host\": \"/nix/store\", \"sandbox\": \"/nix/store\"}],"
-                             "\"network\": false, \"env_allowlist\": []}";
+static const char legacy[] =
+    "{\"ro_binds\": [{\"host\": \"/nix/store\", \"sandbox\": \"/nix/store\"}],"
+    "\"network\": false, \"env_allowlist\": []}";
 
 TEST(the_noether_form_extends_stage)
 {
@@ -60,14 +62,16 @@ TEST(unset_fields_of_the_noether_form_are_not_written)
     accepted(legacy, FORM_NOETHER);
     CHECK_STR(written(), want);
     accepted("{\"env_allowlist\": [], \"work_host\": null, \"rw_binds\": [], \"network\": false,"
-             "\"ro_binds\": [{\"sandbox\": \"/nix/store\", \"host\": \"/nix/store\"}]}", FORM_NOETHER);
+             "\"ro_binds\": [{\"sandbox\": \"/nix/store\", \"host\": \"/nix/store\"}]}",
+             FORM_NOETHER);
     CHECK_STR(written(), want);
 }
 
 TEST(the_noether_form_keeps_every_field)
 {
     static const char full[] =
-        "{\n  \"ro_binds\": [],\n  \"rw_binds\": [\n    {\n      \"host\": \"/home/user/project\",\n"
+        "{\n  \"ro_binds\": [],\n  \"rw_binds\": [\n    {\n      \"host\": "
+        "\"/home/user/project\",\n"
         "      \"sandbox\": \"/work/project\"\n    },\n    {\n      \"host\": \"/tmp/output\",\n"
         "      \"sandbox\": \"/tmp/output\"\n    }\n  ],\n  \"work_host\": \"/tmp/work\",\n"
         "  \"network\": true,\n  \"env_allowlist\": [\n    \"PATH\",\n    \"API_KEY\"\n  ]\n}\n";
@@ -103,8 +107,10 @@ TEST(pairs_are_refused_with_the_right_shape)
 
 TEST(a_complete_noether_document_tolerates_unknown_keys_with_a_warning)
 {
-    accepted("{\"ro_binds\": [{\"host\": \"/a\", \"sandbox\": \"/a\", \"extra\": 1}], \"network\": false,"
-             "\"env_allowlist\": [], \"future\": {\"a\": [1]}, \"fs\": 1}", FORM_NOETHER);
+    accepted("{\"ro_binds\": [{\"host\": \"/a\", \"sandbox\": \"/a\", \"extra\": 1}], \"network\": "
+             "false,"
+             "\"env_allowlist\": [], \"future\": {\"a\": [1]}, \"fs\": 1}",
+             FORM_NOETHER);
     CHECK_INT(source.warning_count, 3);
     CHECK_STR(source.warnings[0], "1:47: unknown key '/ro_binds/0/extra' has no effect");
     CHECK(strstr(source.warnings[1], "future") != NULL);
@@ -141,7 +147,8 @@ TEST(the_sandbox_policy_form_is_strict)
 
 TEST(a_mix_extends_stage_and_needs_nothing)
 {
-    accepted("{\"rw_binds\": [{\"host\": \"/srv/o\", \"sandbox\": \"/o\"}], \"wall_time_s\": 9}", FORM_MIXED);
+    accepted("{\"rw_binds\": [{\"host\": \"/srv/o\", \"sandbox\": \"/o\"}], \"wall_time_s\": 9}",
+             FORM_MIXED);
     CHECK_INT(policy.profile, PROFILE_STAGE);
     CHECK_INT(policy.limits.wall_ms, 9000);
     CHECK_INT(policy.net, NET_NONE);
@@ -153,6 +160,7 @@ TEST(a_mix_extends_stage_and_needs_nothing)
 
 TEST(a_mix_may_not_contradict_itself)
 {
-    refused("{\"ro_binds\": [], \"network\": true, \"env_allowlist\": [], \"enforce_network\": true}",
-            "/enforce_network");
+    refused(
+        "{\"ro_binds\": [], \"network\": true, \"env_allowlist\": [], \"enforce_network\": true}",
+        "/enforce_network");
 }

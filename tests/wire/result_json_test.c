@@ -27,6 +27,7 @@ static const struct json *written(void)
     static struct buf out;
     const struct json_limits limits = {.max_bytes = 1 << 22, .max_depth = 16};
     struct json_error error;
+    buf_free(&out);
     out = BUF_INIT(1 << 22);
     result_write_json(&r, &context, &out);
     CHECK(!out.failed && out.data[out.len - 1] == '\n');
