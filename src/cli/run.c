@@ -226,7 +226,8 @@ static int print_plan(struct session *s)
 static int never_started(struct session *s)
 {
     s->result.rc = 1;
-    ledger_fill(&s->result.ledger, &s->plan, 0, false);
+    if (s->plan.policy != NULL)
+        ledger_fill(&s->result.ledger, &s->plan, 0, false);
     char text[256];
     cordon_error_format(&s->result.error, text, sizeof text);
     result_reason(&s->result, "%.*s", (int)strcspn(text, "\n"), text);
@@ -246,7 +247,6 @@ static int supervise(struct session *s)
         .quick_end = true,
         .arguments = s->arguments,
         .arguments_size = s->arguments_size,
-        .trace_id = s->options.trace_id,
     };
     for (int i = 0; i < 2; i++)
         options.output[i] = s->streams[i].fd >= 0 ? s->streams[i].fd : pass ? 1 + i : -1;
@@ -332,6 +332,8 @@ static int run(struct session *s, int argc, char **argv)
     for (unsigned i = 0; i < s->options.source.warning_count; i++)
         result_warn(&s->result, "%s", s->options.source.warnings[i]);
     find_arguments(s, argc, argv);
+    if (wants_document(s))
+        result_trace(&s->result, s->options.trace_id);
 
     if (open_outputs(s) < 0) {
         message_error(err);

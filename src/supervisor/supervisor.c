@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -16,6 +15,7 @@
 #include "supervisor/verdict.h"
 #include "sys/process.h"
 
+#define CAPTURE_MAX (256u * 1024 * 1024)
 #define TICK_MIN_US 5000
 #define TICK_MAX_US 100000
 
@@ -266,7 +266,9 @@ static int open_streams(struct supervisor *s)
         stream->cap = plan->output_bytes;
         stream->cap_passing = plan->output_passing;
         stream->capture = s->options.capture;
-        records[i]->captured = BUF_INIT(plan->output_bytes > SIZE_MAX ? SIZE_MAX : (size_t)plan->output_bytes);
+        if (stream->capture && stream->cap > CAPTURE_MAX)
+            stream->cap = CAPTURE_MAX; /* a document must end somewhere, also without a limit */
+        records[i]->captured = BUF_INIT(CAPTURE_MAX);
     }
     return r;
 }
@@ -308,19 +310,6 @@ static int prepare(struct supervisor *s, const struct host *host)
     return r;
 }
 
-static void name_trace(struct supervisor *s)
-{
-    unsigned char bytes[16] = {0};
-    if (s->options.trace_id != NULL) {
-        snprintf(s->result->trace_id, sizeof s->result->trace_id, "%s", s->options.trace_id);
-        return;
-    }
-    ssize_t ignored = getrandom(bytes, sizeof bytes, 0);
-    (void)ignored;
-    for (size_t i = 0; i < sizeof bytes; i++)
-        snprintf(s->result->trace_id + 2 * i, 3, "%02x", bytes[i]);
-}
-
 int supervisor_start(struct supervisor *s, const struct plan *plan, const struct host *host,
                      const struct supervisor_options *options, struct result *result)
 {
@@ -336,8 +325,6 @@ int supervisor_start(struct supervisor *s, const struct plan *plan, const struct
     for (int i = 0; i < 2; i++)
         s->streams[i] = (struct stream){.from = -1, .to = -1, .out = -1};
     s->started_us = sys_now_us();
-    name_trace(s);
-
     int r = prepare(s, host);
     if (r == 0) {
         s->spawn.cgroup = plan->use_cgroup ? &s->cgroup : NULL;

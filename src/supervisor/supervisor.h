@@ -21,7 +21,6 @@ struct supervisor_options {
     bool death_signal, quick_end; /* see struct spawn */
     char *arguments;    /* the caller's own argument block, to be wiped in init; NULL: none */
     size_t arguments_size;
-    const char *trace_id; /* NULL: a random one */
 };
 
 struct supervisor {
