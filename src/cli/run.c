@@ -17,6 +17,7 @@
 #include "cli/switches.h"
 #include "layer/probe.h"
 #include "supervisor/supervisor.h"
+#include "supervisor/verdict.h"
 #include "wire/result_json.h"
 
 #define DOCUMENT_MAX (1024u * 1024 * 1024)
@@ -184,14 +185,7 @@ static int conclude(struct session *s)
 /* What was asked for and is not built into this version is refused by name, never ignored. */
 static int refuse_unbuilt(const struct run_options *o, struct cordon_error *err)
 {
-    const char *what = o->tty                                                ? "--tty"
-                       : o->progress                                         ? "--progress"
-                       : o->policy.hide.count > 0                            ? "hide"
-                       : o->policy.limits.cpus > 0                           ? "cpus"
-                       : o->policy.backend == BACKEND_BWRAP                  ? "backend bwrap"
-                       : o->policy.backend == BACKEND_POSIX                  ? "backend posix"
-                       : o->policy.backend == BACKEND_NONE                   ? "backend none"
-                                                                             : NULL;
+    const char *what = o->tty ? "--tty" : o->progress ? "--progress" : NULL;
     if (what == NULL)
         return 0;
     err_set(err, CORDON_ERROR_USAGE, CORDON_LAYER_POLICY, 0, "use", what);
@@ -225,12 +219,9 @@ static int print_plan(struct session *s)
 /* A run that never was still has a result, with its ledger. */
 static int never_started(struct session *s)
 {
-    s->result.rc = 1;
+    verdict_refused(&s->result);
     if (s->plan.policy != NULL)
         ledger_fill(&s->result.ledger, &s->plan, 0, false);
-    char text[256];
-    cordon_error_format(&s->result.error, text, sizeof text);
-    result_reason(&s->result, "%.*s", (int)strcspn(text, "\n"), text);
     return conclude(s);
 }
 

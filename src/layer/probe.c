@@ -49,7 +49,7 @@ static unsigned cores_of(void)
     return cores > 0 ? cores : 1;
 }
 
-static const char *home_of(char **env)
+static const char *home_of(char *const *env)
 {
     for (; *env != NULL; env++) {
         if (strncmp(*env, "HOME=/", 6) == 0)
@@ -58,7 +58,7 @@ static const char *home_of(char **env)
     return NULL;
 }
 
-int layer_probe(struct host *out, struct arena *arena, const struct policy *policy, char **caller_env,
+int layer_probe(struct host *out, struct arena *arena, const struct policy *policy, char *const *caller_env,
                 struct cordon_error *err)
 {
     char cwd[4096];
@@ -79,7 +79,7 @@ int layer_probe(struct host *out, struct arena *arena, const struct policy *poli
     out->cwd = getcwd(cwd, sizeof cwd) != NULL && cwd[0] == '/' ? arena_strdup(arena, cwd) : NULL;
     const struct policy_limits *limits = &policy->limits;
     if (limits->mem_bytes != POLICY_UNLIMITED || limits->pids != POLICY_UNLIMITED ||
-        limits->cpu_ms != POLICY_UNLIMITED)
+        limits->cpu_ms != POLICY_UNLIMITED || limits->cpus > 0)
         layer_cgroup_probe(&out->cgroup);
     if (out->uid == 0 && getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
         return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_IDENTITY, errno, "choose a host uid", "getrandom");

@@ -45,6 +45,13 @@ static void limits(struct plan_build *b)
     else
         cannot(c, "no cgroup and no watcher");
 
+    c = &plan->claims[CAP_CPU_RATE];
+    c->requested = asked->cpus > 0;
+    if (plan->cgroup.cpu_quota_us != 0)
+        holds(c, cgroup_name(b, CGROUP_CPU), PROOF_CGROUP);
+    else
+        cannot(c, "no cpu cgroup that this caller may write");
+
     c = &plan->claims[CAP_MEMORY];
     c->requested = asked->mem_bytes != POLICY_UNLIMITED;
     if (plan->cgroup.mem_bytes != POLICY_UNLIMITED)

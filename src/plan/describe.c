@@ -28,6 +28,9 @@ static void requested(const struct plan *plan, enum capability c, struct plan_wo
     case CAP_CPU_TIME:
         put_number(out, limits->cpu_ms);
         return;
+    case CAP_CPU_RATE:
+        snprintf(out->requested, sizeof out->requested, "%.10g", limits->cpus);
+        return;
     case CAP_MEMORY:
         put_number(out, limits->mem_bytes);
         return;
@@ -93,6 +96,10 @@ static void limit_details(const struct plan *plan, enum capability c, struct pla
         else
             SAY("total of the tree, sampled at least every 100 ms; children that nobody reaps (SIGCHLD "
                 "ignored) between two samples are missed; the backstop is wall time on each core");
+        return;
+    case CAP_CPU_RATE:
+        SAY("cores of the tree, %" PRIu64 " of every %d us; %s", plan->cgroup.cpu_quota_us,
+            PLAN_CGROUP_PERIOD_US, route(plan, CGROUP_CPU));
         return;
     case CAP_MEMORY:
         if (plan->cgroup.mem_bytes != POLICY_UNLIMITED)

@@ -404,7 +404,7 @@ static void mask_sockets(struct tree *t)
         add_bind(t, kept[i], kept[i] + 1, STEP_RDONLY | STEP_OPTIONAL);
     if (!t->b->policy.private_tmp)
         add_tmpfs(t, "tmp/.X11-unix", 4096, 0755, STEP_RDONLY | STEP_OPTIONAL);
-    for (char **e = t->b->request->caller_env; *e != NULL; e++) {
+    for (char *const *e = t->b->request->caller_env; *e != NULL; e++) {
         static const char name[] = "XDG_RUNTIME_DIR=/";
         if (strncmp(*e, name, sizeof name - 1) != 0)
             continue;

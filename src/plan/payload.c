@@ -9,7 +9,7 @@
 
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
 
-static const char *path_of(char **envp)
+static const char *path_of(char *const *envp)
 {
     for (; *envp != NULL; envp++) {
         if (strncmp(*envp, "PATH=", 5) == 0 && (*envp)[5] != '\0')

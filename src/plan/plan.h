@@ -94,7 +94,7 @@ struct plan {
     /* the payload */
     const char *command;      /* as it was given */
     const char **candidates;  /* where it may be, in order; NULL at the end */
-    char **argv, **envp;
+    char *const *argv, *const *envp; /* NULL at the end */
     const char *cwd;
     struct plan_rlimit rlimits[PLAN_MAX_RLIMITS];
     size_t rlimit_count;
@@ -124,8 +124,8 @@ struct plan {
 struct plan_request {
     const struct policy *policy;
     const struct host *host;
-    char **command;         /* NULL at the end */
-    char **caller_env;      /* NULL at the end */
+    char *const *command;    /* NULL at the end */
+    char *const *caller_env; /* NULL at the end */
 };
 
 /*

@@ -145,8 +145,11 @@ static int build(struct spawn *s, int payload, int payload_fd)
             return fail(s, CORDON_LAYER_NETWORK, rc, "join the network namespace", "setns");
     }
     /* Only now: setns() and the id maps need it. The memory is the payload's too, until exec. */
-    if (plan->wipe)
+    if (plan->wipe) {
+        if (s->arguments.start != NULL) /* /proc/1/cmdline is for everybody to read */
+            memset(s->arguments.start, 0, s->arguments.size);
         sys_prctl(PR_SET_DUMPABLE, 0, 0);
+    }
     if (plan->wipe && sys_prctl(PR_GET_DUMPABLE, 0, 0) == 0)
         seen |= PROOF_INIT_SEALED;
     __atomic_or_fetch(&shared->proof, seen, __ATOMIC_RELAXED);
@@ -188,8 +191,6 @@ static void defer_teardown(void)
 static void settle(struct spawn *s)
 {
     uint32_t ignored = 0;
-    if (s->arguments.start != NULL)
-        memset(s->arguments.start, 0, s->arguments.size);
     sys_close_range(0, 2, 0);
     for (int i = 0; i < 3; i++)
         sys_close(s->stdio[i]);

@@ -51,7 +51,7 @@ static void spawn_failed(const struct supervisor *s, struct result *result)
     conclude(result, STATUS_SPAWN_FAILED, missing ? 127 : 126);
 }
 
-static void internal_error(struct result *result)
+void verdict_refused(struct result *result)
 {
     char text[256];
     cordon_error_format(&result->error, text, sizeof text);
@@ -140,7 +140,7 @@ static void limits_or_end(const struct supervisor *s, struct result *result)
     } else if (!shared->ended) {
         err_set(&result->error, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, 0, "supervise the run",
                 "init was killed from outside");
-        internal_error(result);
+        verdict_refused(result);
     } else {
         own_end(s, result);
     }
@@ -169,7 +169,7 @@ void verdict(const struct supervisor *s, struct result *result)
         result_warn(result, "owners in '%s' cannot be mapped: files of root are not the payload's own there",
                     s->trees.unmapped);
     if (failed) {
-        internal_error(result);
+        verdict_refused(result);
     } else if (shared->executing && shared->exec_errno != 0) {
         spawn_failed(s, result);
     } else {
