@@ -296,17 +296,28 @@ static unsigned depth_of(const char *path)
     return depth;
 }
 
-/* The caller's directory, writable at its own path: never the root, never a whole home. */
+static const char *wrong_cwd(const struct host *host)
+{
+    static const char *const system[] = {"/",    "/bin",  "/boot", "/dev", "/etc", "/home", "/lib", "/proc",
+                                         "/root", "/run", "/sbin", "/sys", "/usr", "/var"};
+    if (host->cwd == NULL)
+        return "the current directory no longer exists";
+    for (size_t i = 0; i < sizeof system / sizeof system[0]; i++) {
+        if (strcmp(host->cwd, system[i]) == 0)
+            return "the current directory belongs to the system";
+    }
+    for (size_t i = 0; i < 2; i++) {
+        if (host->home[i] != NULL && policy_path_beneath(host->home[i], host->cwd))
+            return "the current directory holds a whole home directory";
+    }
+    return NULL;
+}
+
+/* The caller's directory, writable at its own path: never the system's, never a whole home. */
 static int check_cwd(struct tree *t)
 {
     const struct host *host = t->b->request->host;
-    const char *why = NULL;
-    if (host->cwd == NULL)
-        why = "the current directory no longer exists";
-    else if (strcmp(host->cwd, "/") == 0)
-        why = "the current directory is the root of the file system";
-    else if (host->home != NULL && strcmp(host->cwd, host->home) == 0)
-        why = "the current directory is a whole home directory";
+    const char *why = wrong_cwd(host);
     if (why == NULL)
         return 0;
     err_set(t->b->err, CORDON_ERROR_POLICY, CORDON_LAYER_PLAN, 0, "make the current directory writable",
