@@ -223,7 +223,8 @@ static int make_plan(struct session *s)
     const struct plan_request request = {.policy = &s->options.policy,
                                          .host = &s->host,
                                          .command = s->options.command,
-                                         .caller_env = environ};
+                                         .caller_env = environ,
+                                         .work_fd = -1};
     return plan_compile(&s->plan, &s->arena, &request, err);
 }
 
@@ -315,7 +316,7 @@ static int copy_command(struct session *s)
 
 static void add_warning(void *result, const char *pointer, const char *text)
 {
-    result_warn(result, "%s: %s", pointer, text);
+    result_warn(result, "%s (policy %s)", text, pointer);
 }
 
 static int run(struct session *s, int argc, char **argv)

@@ -180,6 +180,7 @@ static int mount_proc(const struct plan_step *step, struct cordon_error *err)
 {
     const struct plan_step sys = {.kind = STEP_BIND,
                                   .flags = STEP_RDONLY | STEP_OWN,
+                                  .fd = -1,
                                   .source = "/proc/sys",
                                   .target = "proc/sys"};
     bool readonly = true;

@@ -148,7 +148,10 @@ static void processes(struct plan_build *b)
 
     c = &plan->claims[CAP_PRIVILEGES];
     c->requested = true;
-    if (plan->drop_caps)
+    if (plan->drop_caps && plan->seccomp == SECCOMP_OFF && b->policy.seccomp == SECCOMP_OFF &&
+        (b->policy.rw.count > 0 || b->policy.rw_cwd || b->policy.work == WORK_HOST))
+        cannot(c, "without the filter a set-user-ID file can be left in a writable bind");
+    else if (plan->drop_caps)
         holds(c, "user namespace", PROOF_USERNS | PROOF_NO_CAPS | PROOF_NO_NEW_PRIVS | PROOF_IDENTITY);
     else
         cannot(c, "capabilities inside the user namespace are kept");

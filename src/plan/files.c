@@ -111,7 +111,7 @@ static struct plan_step *add(struct tree *t, enum step_kind kind, const char *ta
         }
     }
     struct plan_step *step = &plan->steps[plan->step_count++];
-    *step = (struct plan_step){.kind = kind, .target = target, .mode = 0755};
+    *step = (struct plan_step){.kind = kind, .target = target, .mode = 0755, .fd = -1};
     return step;
 }
 
@@ -393,6 +393,22 @@ static int add_listed(struct tree *t)
     return 0;
 }
 
+static void add_work(struct tree *t)
+{
+    const struct policy *policy = &t->b->policy;
+    const struct plan_request *request = t->b->request;
+    if (request->work_fd >= 0) {
+        add_bind(t, "the directory given", "work", STEP_LISTED | (request->work_readonly ? (unsigned)STEP_RDONLY : 0));
+        t->b->plan->steps[t->b->plan->step_count - 1].fd = request->work_fd;
+    } else if (policy->work == WORK_HOST) {
+        add_bind(t, policy->work_host, "work", STEP_LISTED);
+    } else {
+        add_tmpfs(t, "work", policy->tmp_bytes, 0700, STEP_MAKE);
+    }
+    if (request->work_fd < 0 || !request->work_readonly)
+        allow(t, "/work", READ | WRITE);
+}
+
 static int view(struct tree *t)
 {
     const struct policy *policy = &t->b->policy;
@@ -408,11 +424,7 @@ static int view(struct tree *t)
     r = add_listed(t);
     if (r < 0)
         return r;
-    if (policy->work == WORK_HOST)
-        add_bind(t, policy->work_host, "work", STEP_LISTED);
-    else
-        add_tmpfs(t, "work", policy->tmp_bytes, 0700, STEP_MAKE);
-    allow(t, "/work", READ | WRITE);
+    add_work(t);
     return 0;
 }
 
