@@ -333,6 +333,7 @@ int layer_mounts_apply(const struct plan *plan, const struct layer_trees *trees,
     if (rc < 0)
         return fail(err, rc, "leave the old root", "/");
 
+    *proof |= PROOF_MOUNTNS;
     if (readonly && is_readonly("/") && is_readonly("/proc/sys"))
         *proof |= PROOF_READONLY;
     if (is_own_dev())

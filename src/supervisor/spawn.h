@@ -71,6 +71,13 @@ struct spawn {
     int control; /* owned; write end of life: a byte is a signal for everything inside */
 };
 
+/* The caller's namespace is known, and this process has another one. */
+static inline bool spawn_has_own(const struct spawn *s, enum namespace which)
+{
+    const uint64_t inode = layer_namespace_inode(which);
+    return inode != 0 && s->outside.inode[which] != 0 && inode != s->outside.inode[which];
+}
+
 /* The two children. */
 _Noreturn void spawn_init(struct spawn *s);
 int spawn_payload(void *spawn);
