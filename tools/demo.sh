@@ -102,10 +102,10 @@ sign="cordon-demo-$$"
 survivors() {
     for dir in /proc/[0-9]*; do
         [ "$dir" != "/proc/$$" ] || continue
-        if tr '\0' ' ' <"$dir/cmdline" 2>/dev/null | grep -q "sleep 60; : $sign"; then
+        if tr '\0' ' ' <"$dir/cmdline" | grep -q "sleep 60; : $sign"; then
             echo "${dir#/proc/}"
         fi
-    done
+    done 2>/dev/null # a process that has just ended
 }
 hostile() {
     API_TOKEN=tok-1234567890 "$@" /usr/bin/python3 "$stage/hostile.py" "$stage/home" \

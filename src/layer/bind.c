@@ -27,7 +27,8 @@ int bind_open(const struct plan_step *step, bool *skip, struct stat *st,
     static const char what[] = "open bind source";
     const bool listed = (step->flags & STEP_LISTED) != 0;
     const bool optional = (step->flags & STEP_OPTIONAL) != 0;
-    int fd = (step->flags & STEP_OWN) != 0
+    int fd = step->fd >= 0 ? (int)sys_call(SYS_fcntl, step->fd, F_DUPFD_CLOEXEC, 3)
+             : (step->flags & STEP_OWN) != 0
                  ? sys_open_in_root(AT_FDCWD, step->target, O_PATH)
                  : sys_open(AT_FDCWD, step->source, O_PATH | (listed ? O_NOFOLLOW : 0), 0);
     *skip = false;

@@ -180,6 +180,7 @@ static int mount_proc(const struct plan_step *step, struct cordon_error *err)
 {
     const struct plan_step sys = {.kind = STEP_BIND,
                                   .flags = STEP_RDONLY | STEP_OWN,
+                                  .fd = -1,
                                   .source = "/proc/sys",
                                   .target = "proc/sys"};
     bool readonly = true;
@@ -332,6 +333,7 @@ int layer_mounts_apply(const struct plan *plan, const struct layer_trees *trees,
     if (rc < 0)
         return fail(err, rc, "leave the old root", "/");
 
+    *proof |= PROOF_MOUNTNS;
     if (readonly && is_readonly("/") && is_readonly("/proc/sys"))
         *proof |= PROOF_READONLY;
     if (is_own_dev())

@@ -41,7 +41,6 @@ static int refuse_unbuilt(struct plan_build *b)
 {
     const enum policy_backend backend = b->policy.backend;
     const char *what = b->policy.hide.count > 0         ? "hide"
-                       : b->policy.limits.cpus > 0      ? "cpus"
                        : backend != BACKEND_AUTO && backend != BACKEND_NATIVE ? policy_backend_name(backend)
                                                         : NULL;
     if (what == NULL)

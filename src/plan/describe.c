@@ -28,6 +28,9 @@ static void requested(const struct plan *plan, enum capability c, struct plan_wo
     case CAP_CPU_TIME:
         put_number(out, limits->cpu_ms);
         return;
+    case CAP_CPU_RATE:
+        snprintf(out->requested, sizeof out->requested, "%.10g", limits->cpus);
+        return;
     case CAP_MEMORY:
         put_number(out, limits->mem_bytes);
         return;
@@ -71,9 +74,9 @@ static const char *route(const struct plan *plan, enum cgroup_controller c)
 static const char *named_sockets(const struct policy *policy)
 {
     if (policy->fs_mode == FS_GUARD)
-        return "; unix sockets outside /run can still be reached";
+        return "; unix sockets and fifos outside /run can still be reached";
     if (policy->rw.count + policy->ro.count > 0 || policy->rw_cwd || policy->work == WORK_HOST)
-        return "; unix sockets inside the listed binds can be reached";
+        return "; unix sockets and fifos inside the listed binds can be reached";
     return "";
 }
 
@@ -93,6 +96,10 @@ static void limit_details(const struct plan *plan, enum capability c, struct pla
         else
             SAY("total of the tree, sampled at least every 100 ms; children that nobody reaps (SIGCHLD "
                 "ignored) between two samples are missed; the backstop is wall time on each core");
+        return;
+    case CAP_CPU_RATE:
+        SAY("cores of the tree, %" PRIu64 " of every %d us; %s", plan->cgroup.cpu_quota_us,
+            PLAN_CGROUP_PERIOD_US, route(plan, CGROUP_CPU));
         return;
     case CAP_MEMORY:
         if (plan->cgroup.mem_bytes != POLICY_UNLIMITED)

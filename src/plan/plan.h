@@ -39,6 +39,7 @@ struct plan_step {
     unsigned mode;
     const char *source; /* what the kind says; of a tmpfs its mount options */
     const char *target; /* relative to the new root, no leading slash; "" is the root itself */
+    int fd;             /* borrowed; of a bind: the source itself, if the caller has it open; or -1 */
     uint64_t size;
 };
 
@@ -126,6 +127,8 @@ struct plan_request {
     const struct host *host;
     char *const *command;    /* NULL at the end */
     char *const *caller_env; /* NULL at the end */
+    int work_fd;             /* a directory that becomes /work, instead of what the policy says; or -1 */
+    bool work_readonly;      /* it is only to be read */
 };
 
 /*

@@ -20,7 +20,7 @@
 #include "plan/plan.h"
 
 enum gate { GATE_CLOSED = 0, GATE_OPEN = 1, GATE_FAILED = 2 };
-enum limit_hit { HIT_NONE, HIT_MEMORY, HIT_CPU };
+enum limit_hit { HIT_NONE, HIT_MEMORY, HIT_CPU, HIT_BLIND };
 
 /* The shared page. Words that somebody waits on are futexes. */
 struct shared {
@@ -70,6 +70,13 @@ struct spawn {
     int pidfd;   /* owned */
     int control; /* owned; write end of life: a byte is a signal for everything inside */
 };
+
+/* The caller's namespace is known, and this process has another one. */
+static inline bool spawn_has_own(const struct spawn *s, enum namespace which)
+{
+    const uint64_t inode = layer_namespace_inode(which);
+    return inode != 0 && s->outside.inode[which] != 0 && inode != s->outside.inode[which];
+}
 
 /* The two children. */
 _Noreturn void spawn_init(struct spawn *s);

@@ -109,11 +109,18 @@ static void read_stream(struct supervisor *s, unsigned i)
     update_stream(s, i);
 }
 
-/* All writers are dead: what is in the pipe is all that will ever be. A copy of the pipe that was
- * smuggled out must not keep us. */
+/*
+ * All writers are dead: what is in the pipe is all that will ever be. A copy of the pipe that was
+ * smuggled out must not keep us; nor must a reader that does not read, once the caller wants an
+ * answer now.
+ */
 static void drain_stream(struct supervisor *s, unsigned i)
 {
     struct stream *stream = &s->streams[i];
+    if (s->impatient) {
+        stream->broken = true;
+        stream->start = stream->end;
+    }
     while (stream->from >= 0 && !stream_pending(stream)) {
         uint64_t before = stream->record->bytes;
         if (stream_read(stream) < 0 || stream->record->bytes == before) {
@@ -121,8 +128,6 @@ static void drain_stream(struct supervisor *s, unsigned i)
             stream->from_armed = false;
         }
     }
-    if (stream_pending(stream) && (s->timed_out || s->result->caller_signal != 0))
-        stream->start = stream->end; /* the caller wants an answer now, and is not reading */
     update_stream(s, i);
 }
 
@@ -192,6 +197,12 @@ static void look_at_signals(struct supervisor *s)
     struct signalfd_siginfo info;
     if (read(s->options.signals, &info, sizeof info) != (ssize_t)sizeof info)
         return;
+    if (s->init_gone) { /* it has ended already, by itself: only the output is still on its way */
+        s->impatient = true;
+        for (unsigned i = 0; i < 2; i++)
+            drain_stream(s, i);
+        return;
+    }
     if (s->result->caller_signal != 0) {
         supervisor_kill(s); /* asked twice: no more patience */
         return;
@@ -210,6 +221,8 @@ static void reap_init(struct supervisor *s)
     if (sys_waitid(P_PIDFD, s->spawn.pidfd, &info, WEXITED | __WALL, &usage) < 0)
         return;
     s->init_gone = true;
+    s->impatient = s->timed_out || s->result->caller_signal != 0;
+    s->deadline_us = s->kill_us = s->tick_us = 0; /* what comes now is not the payload's time */
     s->cpu_us = (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 +
                 (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
     s->max_rss_bytes = (uint64_t)usage.ru_maxrss * 1024;

@@ -137,10 +137,13 @@ static void limits_or_end(const struct supervisor *s, struct result *result)
                       result->caller_signal);
         conclude(result, result->caller_signal == SIGTERM ? STATUS_KILLED_TERM : STATUS_SIGNALED,
                  128 + result->caller_signal);
-    } else if (!shared->ended) {
-        err_set(&result->error, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, 0, "supervise the run",
-                "init was killed from outside");
+    } else if (shared->hit == HIT_BLIND) {
+        err_set(&result->error, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, EMFILE, "watch memory and cpu time",
+                "/proc");
         verdict_refused(result);
+    } else if (!shared->ended) { /* the host's out-of-memory killer, or somebody with the right to */
+        result_reason(result, "ended by SIGKILL (signal 9) to the sandbox's init, from outside");
+        conclude(result, STATUS_KILLED_KILL, 137);
     } else {
         own_end(s, result);
     }
@@ -183,7 +186,7 @@ void verdict(const struct supervisor *s, struct result *result)
         }
         limits_or_end(s, result);
     }
-    const bool ran = result->status != STATUS_INTERNAL_ERROR;
+    const bool ran = shared != NULL && shared->executing;
     if (s->options.ledger)
         ledger_fill(&result->ledger, plan, proof, ran);
     if (plan->partial && (result->status == STATUS_OK || result->status == STATUS_NONZERO_EXIT))

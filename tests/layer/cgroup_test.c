@@ -371,7 +371,7 @@ static void step_aside_and_back(const char *own)
     CHECK_INT(WTERMSIG(run_inside(&first, touch_64_mib)), SIGKILL);
     CHECK(layer_cgroup_oom_seen(&first));
 
-    /* A second run of the same process: shares the leaf, and keeps its limit when the first ends. */
+    /* A second run of the same process shares the leaf, and keeps its limit after the first. */
     host = host_with(CGROUP_MEMORY);
     CHECK_STR(host.controllers[CGROUP_MEMORY].dir, own);
     CHECK(host.leaf[0] != '\0');

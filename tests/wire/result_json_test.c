@@ -58,7 +58,7 @@ TEST(the_document_has_its_fields_in_order)
     CHECK(m == NULL);
     const struct json *root = written();
     CHECK_INT(json_get(root, "version")->integer, 2);
-    CHECK_INT(json_get(root, "enforced")->count, CAPABILITY_COUNT);
+    CHECK_INT(json_get(root, "enforced")->count, CAPABILITY_ALWAYS);
     CHECK_STR(json_get(root, "cmd")->first->next->next->text, "echo \"x\"");
 }
 
