@@ -283,7 +283,6 @@ static void add_protected(struct tree *t, const char *sandbox)
 struct listed {
     const struct policy_bind *bind;
     bool writable;
-    unsigned depth;
 };
 
 static unsigned depth_of(const char *path)
@@ -294,18 +293,47 @@ static unsigned depth_of(const char *path)
     return depth;
 }
 
+/* The caller's directory is never the root, never a whole home, never what the sandbox makes itself. */
+static int check_cwd(struct tree *t)
+{
+    const struct host *host = t->b->request->host;
+    const char *why = NULL;
+    if (!t->b->policy.rw_cwd)
+        return 0;
+    if (host->cwd == NULL)
+        why = "the current directory no longer exists";
+    else if (strcmp(host->cwd, "/") == 0)
+        why = "the current directory is the root of the file system";
+    else if (host->home != NULL && strcmp(host->cwd, host->home) == 0)
+        why = "the current directory is a whole home directory";
+    else if (policy_path_beneath(host->cwd, "/proc") || policy_path_beneath(host->cwd, "/dev"))
+        why = "the sandbox has a /proc and a /dev of its own";
+    if (why == NULL)
+        return 0;
+    err_set(t->b->err, CORDON_ERROR_POLICY, CORDON_LAYER_PLAN, 0,
+            "make the current directory writable", host->cwd == NULL ? "." : host->cwd);
+    err_why(t->b->err, why);
+    err_remedy(t->b->err, "change into the project's directory, or name what may be written "
+                          "with --profile stage --rw DIR");
+    return -EINVAL;
+}
+
 /*
- * Listed binds, broader before narrower, so that the narrower one wins; at the same target rw
- * comes first, so that ro wins. A counting sort by depth keeps it linear and stable.
+ * The caller's directory at its own path and the listed binds, broader before narrower, so that the
+ * narrower one wins; at the same target rw comes first, so that ro wins. A counting sort by depth
+ * keeps it linear and stable.
  */
 static int add_listed(struct tree *t)
 {
-    const struct policy_binds *lists[2] = {&t->b->policy.rw, &t->b->policy.ro};
-    const size_t count = lists[0]->count + lists[1]->count;
+    const char *cwd = t->b->request->host->cwd;
+    struct policy_bind own = {.host = cwd, .sandbox = cwd};
+    const struct policy_binds lists[3] = {
+        {.items = &own, .count = t->b->policy.rw_cwd ? 1 : 0}, t->b->policy.rw, t->b->policy.ro};
+    const size_t count = lists[0].count + lists[1].count + lists[2].count;
     unsigned deepest = 0;
-    for (int k = 0; k < 2; k++) {
-        for (size_t i = 0; i < lists[k]->count; i++) {
-            unsigned depth = depth_of(lists[k]->items[i].sandbox);
+    for (int k = 0; k < 3; k++) {
+        for (size_t i = 0; i < lists[k].count; i++) {
+            unsigned depth = depth_of(lists[k].items[i].sandbox);
             deepest = depth > deepest ? depth : deepest;
         }
     }
@@ -313,16 +341,16 @@ static int add_listed(struct tree *t)
     struct listed *sorted = arena_array(t->b->arena, count + 1, sizeof *sorted);
     if (starts == NULL || sorted == NULL)
         return plan_no_memory(t->b);
-    for (int k = 0; k < 2; k++) {
-        for (size_t i = 0; i < lists[k]->count; i++)
-            starts[depth_of(lists[k]->items[i].sandbox) + 1]++;
+    for (int k = 0; k < 3; k++) {
+        for (size_t i = 0; i < lists[k].count; i++)
+            starts[depth_of(lists[k].items[i].sandbox) + 1]++;
     }
     for (unsigned d = 0; d <= deepest; d++)
         starts[d + 1] += starts[d];
-    for (int k = 0; k < 2; k++) {
-        for (size_t i = 0; i < lists[k]->count; i++) {
-            const struct policy_bind *bind = &lists[k]->items[i];
-            sorted[starts[depth_of(bind->sandbox)]++] = (struct listed){.bind = bind, .writable = k == 0};
+    for (int k = 0; k < 3; k++) {
+        for (size_t i = 0; i < lists[k].count; i++) {
+            const struct policy_bind *bind = &lists[k].items[i];
+            sorted[starts[depth_of(bind->sandbox)]++] = (struct listed){.bind = bind, .writable = k < 2};
         }
     }
     for (size_t i = 0; i < count; i++) {
@@ -338,31 +366,18 @@ static int add_listed(struct tree *t)
     return 0;
 }
 
-/* The caller's directory, writable at its own path: never the root, never a whole home. */
-static int add_cwd(struct tree *t)
+static void add_work(struct tree *t)
 {
-    const struct host *host = t->b->request->host;
-    if (!t->b->policy.rw_cwd)
-        return 0;
-    const char *why = NULL;
-    if (host->cwd == NULL)
-        why = "the current directory no longer exists";
-    else if (strcmp(host->cwd, "/") == 0)
-        why = "the current directory is the root of the file system";
-    else if (host->home != NULL && strcmp(host->cwd, host->home) == 0)
-        why = "the current directory is a whole home directory";
-    if (why != NULL) {
-        err_set(t->b->err, CORDON_ERROR_POLICY, CORDON_LAYER_PLAN, 0,
-                "make the current directory writable", host->cwd == NULL ? "." : host->cwd);
-        err_why(t->b->err, why);
-        err_remedy(t->b->err, "change into the project's directory, or name what may be written "
-                              "with --profile stage --rw DIR");
-        return -EINVAL;
-    }
-    add_bind(t, host->cwd, host->cwd + 1, STEP_LISTED);
-    allow(t, host->cwd, READ | WRITE);
-    add_protected(t, host->cwd);
-    return 0;
+    const struct policy *policy = &t->b->policy;
+    if (policy->work == WORK_NONE)
+        return;
+    if (policy->work == WORK_HOST)
+        add_bind(t, policy->work_host, "work", STEP_LISTED);
+    else
+        add_tmpfs(t, "work", policy->tmp_bytes, 0700, STEP_MAKE);
+    allow(t, "/work", READ | WRITE);
+    if (policy->work == WORK_HOST)
+        add_protected(t, "/work");
 }
 
 static int view(struct tree *t)
@@ -377,17 +392,8 @@ static int view(struct tree *t)
     add_dev(t);
     add_tmpfs(t, "tmp", policy->tmp_bytes, 01777, STEP_MAKE);
     allow(t, "/tmp", WRITE);
-    r = add_cwd(t);
-    if (r == 0)
-        r = add_listed(t);
-    if (r < 0)
-        return r;
-    if (policy->work == WORK_HOST)
-        add_bind(t, policy->work_host, "work", STEP_LISTED);
-    else
-        add_tmpfs(t, "work", policy->tmp_bytes, 0700, STEP_MAKE);
-    allow(t, "/work", READ | WRITE);
-    return 0;
+    add_work(t); /* no listed bind is beneath it (validate), but the caller's own directory may be */
+    return add_listed(t);
 }
 
 /*
@@ -409,6 +415,7 @@ static void mask_sockets(struct tree *t)
         if (strncmp(*e, name, sizeof name - 1) != 0)
             continue;
         const char *dir = policy_normalize_path(t->b->arena, *e + sizeof name - 2);
+        t->failed |= dir == NULL;
         if (dir != NULL && dir[1] != '\0' && strncmp(dir, "/run/", 5) != 0)
             add_tmpfs(t, dir + 1, 4096, 0755, STEP_RDONLY | STEP_OPTIONAL);
     }
@@ -425,8 +432,7 @@ static int guard(struct tree *t)
         allow(t, "/tmp", WRITE);
     }
     mask_sockets(t);
-    int r = add_cwd(t);
-    return r < 0 ? r : add_listed(t);
+    return add_listed(t);
 }
 
 int plan_build_files(struct plan_build *b)
@@ -448,7 +454,9 @@ int plan_build_files(struct plan_build *b)
     }
     allow(&t, "/", READ);
     allow(&t, "/proc", LL_WRITE_FILE | LL_TRUNCATE); /* the kernel's own rules guard procfs */
-    int r = b->policy.fs_mode == FS_VIEW ? view(&t) : guard(&t);
+    int r = check_cwd(&t);
+    if (r == 0)
+        r = b->policy.fs_mode == FS_VIEW ? view(&t) : guard(&t);
     if (r < 0)
         return r;
     if (plan->pidns)

@@ -82,7 +82,7 @@ static const char *work_directory(const struct plan_build *b)
         return b->policy.cwd;
     if (b->policy.fs_mode == FS_GUARD || b->policy.rw_cwd)
         return b->request->host->cwd;
-    return "/work";
+    return b->policy.work == WORK_NONE ? "/" : "/work";
 }
 
 int plan_build_payload(struct plan_build *b)
