@@ -65,8 +65,10 @@ int spawn_start(struct spawn *s, struct cordon_error *err)
     }
     if (pipe2(life, O_CLOEXEC) < 0)
         return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, errno, "make a pipe", "pipe2");
-    s->life = life[0];
     s->control = life[1];
+    s->life = fd_above_standard(life[0]); /* init closes 0 to 2 when it has settled */
+    if (s->life < 0)
+        return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, -s->life, "make a pipe", "fcntl");
     if (list_descriptors(s) < 0)
         return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, ENOMEM, "list descriptors", "");
     layer_identity_prepare(&s->identity, s->plan);

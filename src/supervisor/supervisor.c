@@ -50,7 +50,7 @@ static void close_input(struct supervisor *s)
 static void write_input(struct supervisor *s)
 {
     while (s->input.start < s->input.end) {
-        ssize_t n = write(s->input.to, s->input.pending + s->input.start, s->input.end - s->input.start);
+        ssize_t n = fd_write_quietly(s->input.to, s->input.pending + s->input.start, s->input.end - s->input.start);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0 && errno != EAGAIN)
@@ -228,14 +228,17 @@ void supervisor_kill(struct supervisor *s)
 
 /* ---- start ---- */
 
-/* Both ends of a stream's pipe: ours does not block. */
+/* Both ends of a stream's pipe: ours does not block. Theirs is copied onto 0 to 2 one by one, so it must
+ * not be one of those, as it would be in a caller without standard streams. */
 static int make_pipe(struct supervisor *s, int ours[1], int theirs[1], bool we_read)
 {
     int fds[2];
     if (pipe2(fds, O_CLOEXEC) < 0)
         return fail(s, errno, "make a pipe", "pipe2");
     *ours = fds[we_read ? 0 : 1];
-    *theirs = fds[we_read ? 1 : 0];
+    *theirs = fd_above_standard(fds[we_read ? 1 : 0]);
+    if (*theirs < 0)
+        return fail(s, -*theirs, "make a pipe", "fcntl");
     if (fcntl(*ours, F_SETFL, O_NONBLOCK) < 0)
         return fail(s, errno, "make a pipe", "fcntl");
     return 0;
@@ -248,9 +251,10 @@ static int open_streams(struct supervisor *s)
     int r = 0;
 
     if (s->options.input < 0) {
-        s->spawn.stdio[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        s->spawn.stdio[0] = null < 0 ? -errno : fd_above_standard(null);
         if (s->spawn.stdio[0] < 0)
-            return fail(s, errno, "open", "/dev/null");
+            return fail(s, -s->spawn.stdio[0], "open", "/dev/null");
     } else {
         s->input.from = s->options.input;
         s->input.pending = malloc(STREAM_CHUNK);

@@ -90,6 +90,11 @@ static void own_end(const struct supervisor *s, struct result *result)
         conclude(result, STATUS_NONZERO_EXIT, result->exit_code);
         return;
     }
+    if (!s->spawn.shared->ended) {
+        result_reason(result, "killed by the caller");
+        conclude(result, STATUS_KILLED_KILL, 128 + SIGKILL);
+        return;
+    }
     const int sig = result->signal;
     const bool filter_kills = plan->seccomp != SECCOMP_OFF && plan->on_forbidden != FORBIDDEN_ERRNO;
     result_reason(result, "ended by %s (signal %d)", text_signal_name(sig), sig);
@@ -137,7 +142,7 @@ static void limits_or_end(const struct supervisor *s, struct result *result)
                       result->caller_signal);
         conclude(result, result->caller_signal == SIGTERM ? STATUS_KILLED_TERM : STATUS_SIGNALED,
                  128 + result->caller_signal);
-    } else if (!shared->ended) {
+    } else if (!shared->ended && !s->killed) {
         err_set(&result->error, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, 0, "supervise the run",
                 "init was killed from outside");
         verdict_refused(result);
