@@ -397,15 +397,17 @@ static void add_work(struct tree *t)
 {
     const struct policy *policy = &t->b->policy;
     const struct plan_request *request = t->b->request;
-    if (request->work_fd >= 0) {
-        add_bind(t, "the directory given", "work", STEP_LISTED | (request->work_readonly ? (unsigned)STEP_RDONLY : 0));
-        t->b->plan->steps[t->b->plan->step_count - 1].fd = request->work_fd;
+    if (request->work.given) {
+        add_bind(t, "the directory given", "work", STEP_LISTED | (request->work.readonly ? (unsigned)STEP_RDONLY : 0));
+        t->b->plan->steps[t->b->plan->step_count - 1].fd = request->work.fd;
     } else if (policy->work == WORK_HOST) {
         add_bind(t, policy->work_host, "work", STEP_LISTED);
-    } else {
+    } else if (policy->work == WORK_PRIVATE) {
         add_tmpfs(t, "work", policy->tmp_bytes, 0700, STEP_MAKE);
+    } else {
+        return;
     }
-    if (request->work_fd < 0 || !request->work_readonly)
+    if (!request->work.given || !request->work.readonly)
         allow(t, "/work", READ | WRITE);
 }
 
