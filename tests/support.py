@@ -242,8 +242,9 @@ def nothing_left(word=None):
     yield
 
     def left():
+        alive = {f"pid {p}" for p in pids_with(word)} if word else set()
         return (mounts() - before[0] | cgroups() - before[1]
-                | ours(temp_files()) - before[2] | {f"pid {p}" for p in pids_with(word or "\0\0")})
+                | ours(temp_files()) - before[2] | alive)
 
     eventually(lambda: not left(), 8.0)
     rest = left()

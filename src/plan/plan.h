@@ -39,6 +39,7 @@ struct plan_step {
     unsigned mode;
     const char *source; /* what the kind says; of a tmpfs its mount options */
     const char *target; /* relative to the new root, no leading slash; "" is the root itself */
+    int fd;             /* borrowed; of a bind: the source itself, if the caller has it open; or -1 */
     uint64_t size;
 };
 
@@ -94,7 +95,7 @@ struct plan {
     /* the payload */
     const char *command;      /* as it was given */
     const char **candidates;  /* where it may be, in order; NULL at the end */
-    char **argv, **envp;
+    char *const *argv, *const *envp; /* NULL at the end */
     const char *cwd;
     struct plan_rlimit rlimits[PLAN_MAX_RLIMITS];
     size_t rlimit_count;
@@ -124,8 +125,13 @@ struct plan {
 struct plan_request {
     const struct policy *policy;
     const struct host *host;
-    char **command;         /* NULL at the end */
-    char **caller_env;      /* NULL at the end */
+    char *const *command;    /* NULL at the end */
+    char *const *caller_env; /* NULL at the end */
+    struct {
+        bool given; /* an open directory becomes /work, instead of what the policy says */
+        int fd;
+        bool readonly;
+    } work;
 };
 
 /*

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 
 const char *status_name(enum status s)
 {
@@ -32,6 +33,19 @@ void result_init(struct result *r)
         snprintf(r->ledger.entries[i].requested, sizeof r->ledger.entries[i].requested, "null");
         r->ledger.entries[i].mechanism = "none";
     }
+}
+
+void result_trace(struct result *r, const char *given)
+{
+    unsigned char bytes[16] = {0};
+    if (given != NULL) {
+        snprintf(r->trace_id, sizeof r->trace_id, "%s", given);
+        return;
+    }
+    ssize_t ignored = getrandom(bytes, sizeof bytes, 0); /* a name, not a secret */
+    (void)ignored;
+    for (size_t i = 0; i < sizeof bytes; i++)
+        snprintf(r->trace_id + 2 * i, 3, "%02x", bytes[i]);
 }
 
 void result_release(struct result *r)

@@ -32,6 +32,8 @@ const char *status_name(enum status s); /* "NONZERO_EXIT" */
 struct result_stream {
     struct buf captured; /* owned; at most the cap, without the [TRUNCATED] line */
     uint64_t bytes;      /* all that the payload wrote */
+    uint64_t kept;       /* of them: captured, or passed on if nothing is captured */
+    bool ends_line;      /* the last byte kept is a newline */
     bool truncated;
 };
 
@@ -57,6 +59,8 @@ struct result {
 };
 
 void result_init(struct result *r);
+/* `given`: 32 hex digits; NULL: random ones. */
+void result_trace(struct result *r, const char *given);
 void result_release(struct result *r);
 __attribute__((format(printf, 2, 3))) void result_reason(struct result *r, const char *fmt, ...);
 __attribute__((format(printf, 2, 3))) void result_warn(struct result *r, const char *fmt, ...);

@@ -31,8 +31,11 @@ static uint64_t number(const char **p)
     return value;
 }
 
-/* Reads /proc/PID/NAME; 0 if the process is gone. */
-static long read_of(int proc, const char *pid, const char *name, char *out, size_t size)
+/*
+ * Reads /proc/PID/NAME; 0 if the process is gone or hides it. A watcher that cannot look any more
+ * must not take that for "nothing there".
+ */
+static long read_of(struct watch *w, const char *pid, const char *name, char *out, size_t size)
 {
     char path[32];
     size_t n = strlen(pid);
@@ -42,7 +45,8 @@ static long read_of(int proc, const char *pid, const char *name, char *out, size
     memcpy(path, pid, n);
     path[n] = '/';
     memcpy(path + n + 1, name, m + 1);
-    int fd = sys_open(proc, path, O_RDONLY, 0);
+    int fd = sys_open(w->proc, path, O_RDONLY, 0);
+    w->blind = w->blind || fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM;
     if (fd < 0)
         return 0;
     long r = sys_read(fd, out, size - 1);
@@ -51,10 +55,10 @@ static long read_of(int proc, const char *pid, const char *name, char *out, size
     return r;
 }
 
-static void add_memory(int proc, const char *pid, struct sample *sum)
+static void add_memory(struct watch *w, const char *pid, struct sample *sum)
 {
     char text[256];
-    if (read_of(proc, pid, "statm", text, sizeof text) <= 0)
+    if (read_of(w, pid, "statm", text, sizeof text) <= 0)
         return;
     const char *p = text;
     number(&p); /* size */
@@ -62,10 +66,10 @@ static void add_memory(int proc, const char *pid, struct sample *sum)
 }
 
 /* utime, stime and those of children that it has waited for: fields 14 to 17 of stat. */
-static void add_cpu(int proc, const char *pid, struct sample *sum)
+static void add_cpu(struct watch *w, const char *pid, struct sample *sum)
 {
     char text[1024];
-    if (read_of(proc, pid, "stat", text, sizeof text) <= 0)
+    if (read_of(w, pid, "stat", text, sizeof text) <= 0)
         return;
     const char *p = strrchr(text, ')'); /* the name before it may hold anything */
     for (int field = 2; p != NULL && field < 14; field++)
@@ -75,14 +79,14 @@ static void add_cpu(int proc, const char *pid, struct sample *sum)
 }
 
 /* What the process really has to itself, by the kernel's own division of shared pages. */
-static uint64_t exact_memory(int proc, const char *pid)
+static uint64_t exact_memory(struct watch *w, const char *pid)
 {
     static const char *const fields[] = {"\nPss_Anon:", "\nPss_Shmem:"};
     char text[2048];
     uint64_t bytes = 0;
-    if (read_of(proc, pid, "smaps_rollup", text, sizeof text) <= 0) {
+    if (read_of(w, pid, "smaps_rollup", text, sizeof text) <= 0) {
         struct sample bound = {0}; /* it made itself unreadable: then the bound counts */
-        add_memory(proc, pid, &bound);
+        add_memory(w, pid, &bound);
         return bound.resident;
     }
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
@@ -96,7 +100,7 @@ static uint64_t exact_memory(int proc, const char *pid)
 }
 
 /* Calls for every process but init. */
-static void each_process(const struct watch *w, bool exact, struct sample *sum)
+static void each_process(struct watch *w, bool exact, struct sample *sum)
 {
     _Alignas(8) char entries[4096];
     const struct plan *plan = w->spawn->plan;
@@ -114,13 +118,13 @@ static void each_process(const struct watch *w, bool exact, struct sample *sum)
             if (name[0] < '1' || name[0] > '9' || strcmp(name, "1") == 0)
                 continue;
             if (exact) {
-                sum->resident += exact_memory(w->proc, name);
+                sum->resident += exact_memory(w, name);
                 continue;
             }
             if (plan->watch_memory)
-                add_memory(w->proc, name, sum);
+                add_memory(w, name, sum);
             if (plan->watch_cpu)
-                add_cpu(w->proc, name, sum);
+                add_cpu(w, name, sum);
         }
     }
 }
@@ -161,7 +165,8 @@ void watch_start(struct watch *w, struct spawn *s)
             w->tmpfs[i] = -1;
         }
     }
-    if (w->proc >= 0)
+    char text[256];
+    if (w->proc >= 0 && read_of(w, "1", "statm", text, sizeof text) > 0)
         __atomic_or_fetch(&s->shared->proof, PROOF_WATCHER, __ATOMIC_RELAXED);
 }
 
@@ -190,6 +195,8 @@ enum limit_hit watch_look(struct watch *w)
         return HIT_NONE;
 
     each_process(w, false, &sum);
+    if (w->blind)
+        return HIT_BLIND;
     if (plan->watch_memory) {
         const uint64_t files = tmpfs_bytes(w);
         uint64_t bytes = sum.resident + files;

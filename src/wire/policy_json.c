@@ -201,7 +201,7 @@ static int read_v1(struct doc *d, const struct json *root, struct policy *out,
     return doc_object(d, root, DOC_FIELDS(top_fields), out);
 }
 
-/* A document decides its own base: a different one by the caller would change what it says. */
+/* Who wrote `extends` wrote the rest for that base: another one would change what it says. */
 static int refuse_other_base(struct doc *d, const struct json *root, int named, int taken)
 {
     char why[128];

@@ -9,7 +9,8 @@
  *                  enforce_network, allow_partial: extends limits
  *   mixed          keys of both: extends stage, nothing is required; the limits refine it
  * and the empty object, which says nothing, is version 1 with every field left out: reading it as
- * an older form could only loosen it.
+ * an older form could only loosen it. A base that the caller names takes the place of the one that
+ * an older form extends, and must agree with an `extends`.
  */
 #pragma once
 

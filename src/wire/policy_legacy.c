@@ -162,7 +162,8 @@ int policy_legacy_read(struct doc *d, const struct json *root, struct policy *ou
     char why[96];
 
     source->form = noether && limits ? FORM_MIXED : noether ? FORM_NOETHER : FORM_SANDBOX_POLICY;
-    source->profile = noether ? PROFILE_STAGE : PROFILE_LIMITS;
+    if (source->profile < 0) /* these forms cannot name a base, so the caller may */
+        source->profile = noether ? PROFILE_STAGE : PROFILE_LIMITS;
     policy_init(out, (enum policy_profile)source->profile);
     if (noether && missing == NULL) {
         d->unknown = warn_unknown;

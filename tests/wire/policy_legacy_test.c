@@ -158,6 +158,16 @@ TEST(a_mix_extends_stage_and_needs_nothing)
     CHECK_INT(policy.env.allow.count, 11);
 }
 
+TEST(a_base_that_the_caller_names_takes_the_place_of_the_forms_own)
+{
+    static const char text[] = "{\"enforce_network\": true, \"pids_max\": 16}";
+    source = (struct policy_source){.profile = PROFILE_STAGE};
+    CHECK_INT(policy_read(&policy, &arena, text, strlen(text), &source, &err), 0);
+    CHECK_INT(policy.profile, PROFILE_STAGE);
+    CHECK_INT(policy.fs_mode, FS_VIEW);
+    CHECK_INT(policy.limits.pids, 16);
+}
+
 TEST(a_mix_may_not_contradict_itself)
 {
     refused(
