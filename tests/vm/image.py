@@ -104,7 +104,6 @@ def root(cache, tester):
 def job(target, copies, texts, init):
     """The disk that is mounted on /vm."""
     with tempfile.TemporaryDirectory() as tree:
-        os.chmod(tree, 0o777)
         for source in copies:
             name = os.path.join(tree, os.path.basename(os.path.normpath(source)))
             if os.path.isdir(source):
