@@ -239,7 +239,7 @@ def cgroups():
 
 
 def temp_files():
-    """Entries of the places for temporary files that belong to us, without pytest's own."""
+    """Entries of the places for temporary files that belong to us, without those of tests."""
     seen = set()
     for place in {"/tmp", "/var/tmp", "/dev/shm", "/run", os.environ.get("TMPDIR", "/tmp"),
                   f"/run/user/{os.getuid()}"}:
@@ -247,7 +247,8 @@ def temp_files():
             for entry in os.scandir(place):
                 with contextlib.suppress(OSError):
                     mine = entry.stat(follow_symlinks=False).st_uid == os.getuid()
-                    if mine and not entry.name.startswith(("pytest-", "cordon-check.")):
+                    if mine and not entry.name.startswith(
+                            ("pytest-", "cordon-check.", "cordon-demo.", "cordon-rooted-")):
                         seen.add(entry.path)
     return seen
 
