@@ -150,14 +150,17 @@ static int bind_tree(const struct plan_step *step, int prepared, bool *readonly,
         return target;
     }
     long r = sys_move_mount(tree, "", target, "", MOVE_FROM_EMPTY | MOVE_TO_EMPTY);
+    struct stat at;
+    const bool mismatch = r < 0 && sys_call(SYS_newfstatat, target, "", &at, AT_EMPTY_PATH) == 0 &&
+                          S_ISDIR(at.st_mode) != S_ISDIR(st.st_mode);
     sys_close(target);
     if ((step->flags & STEP_RDONLY) != 0) {
         struct statfs fs = {0};
         *readonly = *readonly && sys_fstatfs(tree, &fs) == 0 && (fs.f_flags & ST_RDONLY_FLAG) != 0;
     }
     sys_close(tree);
-    if (r == -ENOTDIR)
-        return bind_refuse(err, r, "bind onto", step->target,
+    if (mismatch) /* the kernel says no more than EINVAL */
+        return bind_refuse(err, -ENOTDIR, "bind onto", step->target,
                       "one of them is a directory and the other is not", "");
     return r < 0 ? fail(err, r, "mount", step->target) : 0;
 }
