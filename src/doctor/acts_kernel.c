@@ -7,7 +7,6 @@
 #include <poll.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -52,6 +51,8 @@ void act_landlock(struct attempt *a)
     attempt_failed(a, after < 0 && errno == EACCES ? 0 : -ENOTSUP, "be refused by it");
 }
 
+/* ioctl() by raw calls here: musl takes its request as an int, and these do not fit one. */
+
 /* A filter that answers getpriority() by `action` and allows all else: the descriptor or 0. */
 static long load_filter(unsigned action, unsigned flags)
 {
@@ -88,16 +89,15 @@ static long receive(int listener, uint64_t *id)
     struct seccomp_notif call = {0};
     if (poll(&p, 1, WAIT_MS) != 1)
         return -ETIMEDOUT;
-    if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &call) < 0)
-        return -errno;
+    long r = sys_call(SYS_ioctl, listener, SECCOMP_IOCTL_NOTIF_RECV, &call);
     *id = call.id;
-    return 0;
+    return r;
 }
 
 static long answer(int listener, uint64_t id, int64_t value)
 {
     struct seccomp_notif_resp reply = {.id = id, .val = value};
-    return ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &reply) < 0 ? -errno : 0;
+    return sys_call(SYS_ioctl, listener, SECCOMP_IOCTL_NOTIF_SEND, &reply);
 }
 
 void act_notify(struct attempt *a)
@@ -115,7 +115,7 @@ void act_notify(struct attempt *a)
     if (attempt_failed(a, fd, "load a seccomp filter with a listener"))
         return;
     const int listener = (int)fd;
-    if (ioctl(listener, NOTIF_SET_FLAGS, NOTIF_FD_SYNC_WAKE_UP) == 0)
+    if (sys_call(SYS_ioctl, listener, NOTIF_SET_FLAGS, NOTIF_FD_SYNC_WAKE_UP) == 0)
         a->number |= NOTIFY_SYNC_WAKE_UP;
     pid_t pid = fork();
     if (pid == 0) {
@@ -129,7 +129,7 @@ void act_notify(struct attempt *a)
         return;
     struct seccomp_notif_addfd gift = {.id = id, .flags = SECCOMP_ADDFD_FLAG_SEND};
     gift.srcfd = (uint32_t)listener;
-    if (ioctl(listener, SECCOMP_IOCTL_NOTIF_ADDFD, &gift) >= 0)
+    if (sys_call(SYS_ioctl, listener, SECCOMP_IOCTL_NOTIF_ADDFD, &gift) >= 0)
         a->number |= NOTIFY_ADDFD_SEND;
     else if (attempt_failed(a, answer(listener, id, 0), "answer a call"))
         return;

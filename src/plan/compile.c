@@ -41,7 +41,6 @@ static int refuse_unbuilt(struct plan_build *b)
 {
     const enum policy_backend backend = b->policy.backend;
     const char *what = b->policy.hide.count > 0         ? "hide"
-                       : b->policy.limits.cpus > 0      ? "cpus"
                        : backend != BACKEND_AUTO && backend != BACKEND_NATIVE ? policy_backend_name(backend)
                                                         : NULL;
     if (what == NULL)
@@ -65,6 +64,8 @@ int plan_compile(struct plan *plan, struct arena *arena, const struct plan_reque
         r = plan_build_files(&b);
     if (r == 0)
         r = plan_build_payload(&b);
+    if (r < 0)
+        b.err = NULL; /* the first failure is the reason; what follows from it is not */
     int claims = plan_build_claims(&b); /* also after a failure: the ledger is in every result */
     return r < 0 ? r : claims;
 }

@@ -1,6 +1,7 @@
 /* The words of the ledger: what was asked for as JSON, and how well it holds as a sentence. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "plan/plan.h"
 
@@ -27,6 +28,9 @@ static void requested(const struct plan *plan, enum capability c, struct plan_wo
         return;
     case CAP_CPU_TIME:
         put_number(out, limits->cpu_ms);
+        return;
+    case CAP_CPU_RATE:
+        snprintf(out->requested, sizeof out->requested, "%.10g", limits->cpus);
         return;
     case CAP_MEMORY:
         put_number(out, limits->mem_bytes);
@@ -71,9 +75,9 @@ static const char *route(const struct plan *plan, enum cgroup_controller c)
 static const char *named_sockets(const struct policy *policy)
 {
     if (policy->fs_mode == FS_GUARD)
-        return "; unix sockets outside /run can still be reached";
+        return "; unix sockets and fifos outside /run can still be reached";
     if (policy->rw.count + policy->ro.count > 0 || policy->rw_cwd || policy->work == WORK_HOST)
-        return "; unix sockets inside the listed binds can be reached";
+        return "; unix sockets and fifos inside the listed binds can be reached";
     return "";
 }
 
@@ -93,6 +97,10 @@ static void limit_details(const struct plan *plan, enum capability c, struct pla
         else
             SAY("total of the tree, sampled at least every 100 ms; children that nobody reaps (SIGCHLD "
                 "ignored) between two samples are missed; the backstop is wall time on each core");
+        return;
+    case CAP_CPU_RATE:
+        SAY("cores of the tree, %" PRIu64 " of every %d us; %s", plan->cgroup.cpu_quota_us,
+            PLAN_CGROUP_PERIOD_US, route(plan, CGROUP_CPU));
         return;
     case CAP_MEMORY:
         if (plan->cgroup.mem_bytes != POLICY_UNLIMITED)
@@ -128,6 +136,9 @@ static void details(const struct plan *plan, enum capability c, struct plan_word
                 plan->landlock_abi < 3 ? "; it does not check truncate() before ABI 3" : "");
         else
             SAY("there is no second layer: Landlock is not available");
+        if (plan->policy->protect.count > 0)
+            strncat(out->details, "; protected names that do not exist yet, or lie in nested repositories, are not covered",
+                    sizeof out->details - strlen(out->details) - 1);
         return;
     case CAP_NETWORK:
         SAY("%s; other socket families are refused",
@@ -143,7 +154,7 @@ static void details(const struct plan *plan, enum capability c, struct plan_word
         if (plan->switch_user)
             SAY("a host uid that only this run uses; no supplementary groups");
         else
-            SAY("the caller's own host uid; its %u supplementary groups stay, an ordinary user cannot drop them",
+            SAY("the caller's own host uid; supplementary groups that stay: %u (an ordinary user cannot drop them)",
                 plan->host->groups);
         return;
     case CAP_ENVIRONMENT:

@@ -70,6 +70,8 @@ void plan_print(const struct plan *plan, struct buf *out)
     for (int i = 0; i < CAPABILITY_COUNT; i++) {
         const struct plan_claim *c = &plan->claims[i];
         struct plan_words words;
+        if (i >= CAPABILITY_ALWAYS && !c->requested)
+            continue;
         plan_describe(plan, (enum capability)i, &words);
         buf_printf(out, "  %-12s %-20s %s: %s\n", capability_name((enum capability)i), words.requested,
                    c->mechanism == NULL ? "none" : c->mechanism, words.details);

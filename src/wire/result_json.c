@@ -29,7 +29,7 @@ static void put_bool(struct json_writer *w, const char *key, bool value)
 
 void result_truncation_line(const struct result_stream *stream, char *out, size_t size)
 {
-    snprintf(out, size, "[TRUNCATED] %llu of %llu bytes", (unsigned long long)stream->captured.len,
+    snprintf(out, size, "[TRUNCATED] %llu of %llu bytes", (unsigned long long)stream->kept,
              (unsigned long long)stream->bytes);
 }
 
@@ -63,6 +63,8 @@ void ledger_write_json(const struct ledger *ledger, struct json_writer *w)
     json_begin(w, '{');
     for (int i = 0; i < CAPABILITY_COUNT; i++) {
         const struct ledger_entry *e = &ledger->entries[i];
+        if (i >= CAPABILITY_ALWAYS && strcmp(e->requested, "null") == 0)
+            continue;
         /* Already JSON; a number is the kind of value that is written as its text stands. */
         const struct json requested = {
             .type = JSON_REAL, .text = e->requested, .len = strlen(e->requested)};

@@ -58,7 +58,7 @@ TEST(the_document_has_its_fields_in_order)
     CHECK(m == NULL);
     const struct json *root = written();
     CHECK_INT(json_get(root, "version")->integer, 2);
-    CHECK_INT(json_get(root, "enforced")->count, CAPABILITY_COUNT);
+    CHECK_INT(json_get(root, "enforced")->count, CAPABILITY_ALWAYS);
     CHECK_STR(json_get(root, "cmd")->first->next->next->text, "echo \"x\"");
 }
 
@@ -83,9 +83,11 @@ TEST(truncated_text_says_so_on_a_line_of_its_own)
     r.out.bytes = 4;
     CHECK_STR(text_of("stdout"), "abcd");
     r.out.bytes = 10;
+    r.out.kept = 4;
     r.out.truncated = true;
     CHECK_STR(text_of("stdout"), "abcd\n[TRUNCATED] 4 of 10 bytes");
     buf_puts(&r.out.captured, "\n");
+    r.out.kept = 5;
     CHECK_STR(text_of("stdout"), "abcd\n[TRUNCATED] 5 of 10 bytes");
     CHECK_STR(text_of("stderr"), "");
     result_release(&r);
