@@ -98,7 +98,7 @@ int cli_doctor(int argc, char **argv)
     struct doctor_flags flags = {0};
     BUF_AUTO out = BUF_INIT(OUTPUT_MAX);
     int status = 0;
-    if (read_options(&flags, argc - 1, argv + 1) < 0)
+    if (read_options(&flags, argc - 2, argv + 2) < 0)
         return EXIT_USAGE;
     if (flags.help)
         put_help(&out);

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
+#include <linux/ioctl.h>
 #include <linux/keyctl.h>
 #include <linux/seccomp.h>
 #include <poll.h>
@@ -148,9 +149,10 @@ void act_openat2(struct attempt *a)
 
 void act_clone3(struct attempt *a)
 {
-    int pidfd = -1;
+    /* Not sys_fork(), which knows a way round. */
+    struct clone_args args = {.flags = 0};
     siginfo_t info = {0};
-    long pid = sys_fork(0, &pidfd);
+    long pid = sys_call(SYS_clone3, &args, sizeof args);
     if (pid == 0)
         sys_exit(7);
     if (attempt_failed(a, pid, "clone3"))
@@ -170,25 +172,24 @@ void act_close_range(struct attempt *a)
     attempt_failed(a, fcntl(fd, F_GETFD) < 0 && errno == EBADF ? 0 : -EBADF, "see it closed");
 }
 
-/* Opened by number, signalled and waited for by descriptor. */
+/* Got with the child, signalled and waited by. */
 void act_pidfd(struct attempt *a)
 {
     siginfo_t info = {0};
-    pid_t pid = fork();
+    int pidfd = -1;
+    long pid = sys_fork(0, &pidfd);
     if (pid == 0) {
         for (;;)
             pause();
     }
-    if (attempt_failed(a, pid < 0 ? -errno : 0, "fork"))
+    if (attempt_failed(a, pid, "clone with a pidfd"))
         return;
-    int pidfd = (int)sys_call(434 /* pidfd_open, everywhere */, pid, 0);
-    bool failed = attempt_failed(a, pidfd, "pidfd_open") ||
-                  attempt_failed(a, sys_pidfd_signal(pidfd, SIGKILL), "pidfd_send_signal");
-    if (failed)
-        kill(pid, SIGKILL);
-    else if (!attempt_failed(a, sys_waitid(P_PIDFD, pidfd, &info, WEXITED, NULL), "waitid by pidfd"))
+    if (attempt_failed(a, sys_pidfd_signal(pidfd, SIGKILL), "pidfd_send_signal"))
+        kill((pid_t)pid, SIGKILL);
+    else if (!attempt_failed(a, sys_waitid(P_PIDFD, pidfd, &info, WEXITED | __WALL, NULL),
+                             "waitid by pidfd"))
         return;
-    waitpid(pid, NULL, 0);
+    sys_waitid(P_PID, (int)pid, &info, WEXITED | __WALL, NULL);
 }
 
 void act_memfd(struct attempt *a)

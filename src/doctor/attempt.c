@@ -95,15 +95,11 @@ static bool become(struct inside *in, struct attempt *a)
     return !attempt_failed(a, layer_identity_switch(&in->plan, &err), "switch to the mapped user");
 }
 
-_Noreturn static void live_inside(struct inside *in, struct attempt *a, bool unshare_first)
+_Noreturn static void live_inside(struct inside *in, struct attempt *a)
 {
     close(in->gate[1]);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     alarm(SECONDS_MAX);
-    if (unshare_first &&
-        attempt_failed(a, unshare((int)(in->flags | CLONE_NEWUSER)) < 0 ? -errno : 0,
-                       "unshare a user namespace"))
-        _exit(1);
     if (!become(in, a))
         _exit(1);
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* the change of user has cleared it */
@@ -112,13 +108,6 @@ _Noreturn static void live_inside(struct inside *in, struct attempt *a, bool uns
     if (attempt_failed(a, sethostname(name, sizeof name - 1) < 0 ? -errno : 0, "use its rights"))
         _exit(1);
     a->outside = false;
-    if (unshare_first && (in->flags & CLONE_NEWPID) != 0) { /* holds for children alone */
-        pid_t pid = fork();
-        if (pid != 0) {
-            a->signal = pid < 0 ? SIGKILL : wait_for(pid);
-            _exit(0);
-        }
-    }
     if (in->act != NULL)
         in->act(a);
     _exit(0);
@@ -138,13 +127,7 @@ static void enter(struct attempt *a, void *context)
     layer_identity_prepare(&in->identity, &in->plan);
     long pid = sys_fork(in->flags | CLONE_NEWUSER, &pidfd);
     if (pid == 0)
-        live_inside(in, a, false);
-    if (pid == -ENOSYS) { /* clone3() is another question than namespaces are */
-        pid = fork();
-        if (pid == 0)
-            live_inside(in, a, true);
-        pid = pid < 0 ? -errno : pid;
-    }
+        live_inside(in, a);
     close(in->ready[1]);
     if (attempt_failed(a, pid, "clone a user namespace"))
         return;

@@ -140,6 +140,12 @@ static void explain_userns(struct doctor_cause *out, const struct doctor_setting
         remedy(out, "mount -t proc proc /proc");
     } else if (blame_surroundings(out, s, a)) {
         return;
+    } else if (a->errnum == EPERM && s->uid == 0 && s->mapped_uids < UINT32_MAX) {
+        because(out,
+                "%s: EPERM; the user namespace around this process has only %llu users, and runs of "
+                "root need one of their own",
+                a->step, (unsigned long long)s->mapped_uids);
+        remedy(out, "setpriv --reuid 1000 --regid 1000 --clear-groups cordon run ...");
     } else if (a->errnum == EPERM && s->uid == 0 && (lacks(s, CAP_SETUID) || lacks(s, CAP_SETGID))) {
         because(out, "%s: EPERM; CAP_SETUID or CAP_SETGID is not in the bounding set", a->step);
         remedy(out, "docker run --cap-add SETUID --cap-add SETGID IMAGE");

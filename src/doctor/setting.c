@@ -104,6 +104,26 @@ static void read_mounts(struct doctor_setting *out)
         out->chroot = true;
 }
 
+/* FIRST_INSIDE FIRST_OUTSIDE COUNT, a line each. */
+static uint64_t read_mapped(void)
+{
+    char text[4096];
+    FD_AUTO fd = open("/proc/self/uid_map", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : fd_read_full(fd, text, sizeof text - 1);
+    uint64_t sum = 0;
+    if (n < 0)
+        return UINT32_MAX;
+    text[n] = '\0';
+    for (const char *line = text; *line != '\0';) {
+        unsigned long count = 0;
+        if (sscanf(line, "%*u %*u %lu", &count) == 1)
+            sum += count;
+        line += strcspn(line, "\n");
+        line += *line == '\n';
+    }
+    return sum;
+}
+
 static void read_container(struct doctor_setting *out)
 {
     out->container[0] = '\0';
@@ -128,6 +148,7 @@ void doctor_setting_read(struct doctor_setting *out)
     read_line("/sys/kernel/security/lsm", out->lsm, sizeof out->lsm);
     read_line("/proc/self/attr/current", out->label, sizeof out->label);
     out->systemd = access("/run/systemd/system", F_OK) == 0;
+    out->mapped_uids = read_mapped();
     read_status(out);
     read_container(out);
     read_mounts(out);

@@ -20,6 +20,7 @@ struct doctor_setting {
     char lsm[128];              /* "capability,landlock,apparmor"; empty: not known */
     char label[128];            /* of this process: "unconfined", "docker-default (enforce)" */
     long seccomp;               /* mode of this process; 2: somebody's filter is in force */
+    uint64_t mapped_uids;       /* of the user namespace around us; a host's own has all of them */
     uint64_t bounding;          /* capabilities that this process can ever have */
     bool chroot;
     char container[32];         /* "docker", "podman", "systemd-nspawn", ...; empty: none seen */

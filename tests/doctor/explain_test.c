@@ -15,6 +15,7 @@ static struct doctor_setting open_host(void)
                                    .userns_clone = 1,
                                    .max_user_namespaces = 15000,
                                    .apparmor_restrict = SETTING_UNKNOWN,
+                                   .mapped_uids = UINT32_MAX,
                                    .bounding = ~UINT64_C(0)};
 }
 
@@ -125,6 +126,15 @@ TEST(names_a_missing_capability_of_root)
     s.bounding = ~(UINT64_C(1) << CAP_SETUID);
     explain(&s, &userns, EPERM);
     CHECK(says("bounding set", "--cap-add SETUID"));
+}
+
+TEST(names_a_namespace_with_few_users)
+{
+    struct doctor_setting s = open_host();
+    s.uid = 0;
+    s.mapped_uids = 65536;
+    explain(&s, &userns, EPERM);
+    CHECK(says("only 65536 users", "setpriv --reuid"));
 }
 
 TEST(tells_an_old_kernel_from_one_that_has_it_switched_off)
