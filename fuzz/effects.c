@@ -1,4 +1,4 @@
-/* fuzz: base policy result wire
+/*
  * Effects are refused with a reason, or grant no more than network and the paths they name. */
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* fuzz: base
+/*
  * Any bytes: refused with a place inside the text, or a value that is written and read again to
  * the same bytes. */
 #include <stdint.h>

@@ -1,4 +1,4 @@
-/* fuzz: base
+/*
  * Durations, sizes and counts: the whole string or an error. */
 #include <errno.h>
 #include <stdint.h>

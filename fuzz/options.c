@@ -1,4 +1,4 @@
-/* fuzz: base policy result wire cli/input.c cli/option.c cli/options.c
+/*
  * A command line (words split at newlines) is refused with a reason, or gives a valid policy. */
 #include <string.h>
 

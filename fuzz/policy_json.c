@@ -1,4 +1,4 @@
-/* fuzz: base policy result wire
+/*
  * Any bytes are refused with a reason, or give a policy whose normal form is stable. */
 #include <string.h>
 

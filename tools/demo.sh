@@ -102,7 +102,8 @@ sign="cordon-demo-$$"
 survivors() {
     for dir in /proc/[0-9]*; do
         [ "$dir" != "/proc/$$" ] || continue
-        if tr '\0' ' ' <"$dir/cmdline" 2>/dev/null | grep -q "sleep 60; : $sign"; then
+        # The shell itself complains about a process that has just ended.
+        if { tr '\0' ' ' <"$dir/cmdline" | grep -q "sleep 60; : $sign"; } 2>/dev/null; then
             echo "${dir#/proc/}"
         fi
     done

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <time.h>
@@ -11,6 +12,11 @@ int fd_write_all(int fd, const void *data, size_t len)
     const char *p = data;
     while (len > 0) {
         ssize_t n = write(fd, p, len);
+        if (n < 0 && errno == EAGAIN) { /* somebody made it non-blocking; this call waits all the same */
+            struct pollfd ready = {.fd = fd, .events = POLLOUT};
+            if (poll(&ready, 1, -1) >= 0 || errno == EINTR)
+                continue;
+        }
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)

@@ -11,15 +11,21 @@
 #include "cli/policy.h"
 #include "cli/run.h"
 
+/* A command gets all words: argv[0] is the program, argv[1] the command itself. */
 struct command {
     const char *name;
     const char *about;
     int (*run)(int argc, char **argv);
 };
 
+static int run_policy(int argc, char **argv)
+{
+    return cli_policy(argc - 1, argv + 1);
+}
+
 static const struct command commands[] = {
     {"run", "run a command under a policy", cli_run},
-    {"policy", "show, check, normalize policies; make one from effects", cli_policy},
+    {"policy", "show, check, normalize policies; make one from effects", run_policy},
 };
 #define COMMAND_COUNT (sizeof commands / sizeof commands[0])
 
@@ -84,8 +90,8 @@ int main(int argc, char **argv)
     if (command == NULL)
         return unknown(argv[help ? 2 : 1]);
     if (help) {
-        char *words[] = {argv[2], (char[]){"--help"}, NULL};
-        return command->run(2, words);
+        char *words[] = {argv[0], argv[2], (char[]){"--help"}, NULL};
+        return command->run(3, words);
     }
-    return command->run(argc - 1, argv + 1);
+    return command->run(argc, argv);
 }

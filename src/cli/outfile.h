@@ -1,8 +1,8 @@
 /*
  * A file that cordon writes for its caller, possibly in a directory that the payload may change:
- * the directory is opened before the start, the content goes to a file without a name (or a
- * random one), and takes its place by rename after everything inside is dead. Until then, and
- * after any failure, the old file is what it was.
+ * the directory is opened before the start, the content goes to a file without a name, and takes
+ * its place by rename after everything inside is dead. Until then, and after any failure, the old
+ * file is what it was.
  */
 #pragma once
 
@@ -14,7 +14,8 @@
 struct outfile {
     int dir;         /* owned */
     int fd;          /* owned; where to write */
-    bool direct;     /* a descriptor of the caller's: nothing to rename */
+    bool direct;     /* a descriptor or a device of the caller's: nothing to rename */
+    bool elsewhere;  /* the file system there has no files without a name: copied at the end */
     const char *spec; /* borrowed; as the caller gave it */
     const char *name; /* borrowed; its last component */
     char temporary[32]; /* the random name; empty: the file has no name yet */

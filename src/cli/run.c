@@ -65,7 +65,8 @@ static int open_signals(struct session *s)
         if (sigaction(passed[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
             sigaddset(&set, passed[i]);
     }
-    signal(SIGPIPE, SIG_IGN); /* a reader that goes away is an errno here */
+    signal(SIGPIPE, SIG_IGN); /* a reader that goes away is an errno here, */
+    signal(SIGXFSZ, SIG_IGN); /* and so is a file that may not grow */
     if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
         return -errno;
     s->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -83,12 +84,10 @@ static int open_outputs(struct session *s)
     return r;
 }
 
-static int write_document(struct session *s)
+static int make_document(struct session *s, struct buf *text)
 {
-    struct cordon_error err = {0};
     struct utsname host;
     char sha[65];
-    BUF_AUTO text = BUF_INIT(DOCUMENT_MAX);
     const struct result_context context = {
         .cmd = s->options.command,
         .cmd_count = (size_t)s->options.command_count,
@@ -96,18 +95,8 @@ static int write_document(struct session *s)
         .policy_sha256 = policy_sha256(&s->options.policy, sha) == 0 ? sha : NULL,
         .kernel = uname(&host) == 0 ? host.release : NULL,
     };
-    result_write_json(&s->result, &context, &text);
-    int r = text.failed ? err_set(&err, CORDON_ERROR_IO, CORDON_LAYER_OUTPUT, ENOMEM, "write result", "") : 0;
-    if (r == 0 && s->options.result != NULL) {
-        r = outfile_write(&s->document, text.data, text.len, &err);
-        if (r == 0)
-            r = outfile_commit(&s->document, &err);
-    }
-    if (r == 0 && s->options.json && (r = fd_write_all(STDOUT_FILENO, text.data, text.len)) < 0)
-        err_set(&err, CORDON_ERROR_IO, CORDON_LAYER_OUTPUT, -r, "write result to", "standard output");
-    if (r < 0)
-        message_error(&err);
-    return r;
+    result_write_json(&s->result, &context, text);
+    return text->failed ? -ENOMEM : 0;
 }
 
 /* The legacy shape: a header, then both streams. */
@@ -126,7 +115,7 @@ static int write_text(struct session *s)
             char line[128];
             result_truncation_line(streams[i], line, sizeof line);
             n = snprintf(header, sizeof header, "%s%s\n",
-                         streams[i]->captured.len > 0 ? "\n" : "", line);
+                         streams[i]->ends_line || streams[i]->kept == 0 ? "" : "\n", line);
             r = fd_write_all(STDOUT_FILENO, header, (size_t)n);
         }
     }
@@ -144,7 +133,7 @@ static void mark_truncation(const struct session *s)
             s->options.format_text)
             continue;
         result_truncation_line(streams[i], line, sizeof line);
-        int n = snprintf(text, sizeof text, "\n%s\n", line);
+        int n = snprintf(text, sizeof text, "%s%s\n", streams[i]->ends_line || streams[i]->kept == 0 ? "" : "\n", line);
         (void)fd_write_all(1 + i, text, (size_t)n);
     }
 }
@@ -158,25 +147,55 @@ static void report_errors(const struct session *s)
         message_error(&result->error);
 }
 
+/* Files first: nothing can keep us from them, and no signal may. */
+static int write_files(struct session *s, const struct buf *document)
+{
+    struct cordon_error err = {0};
+    int r = 0;
+    for (int i = 0; r == 0 && i < 2; i++) {
+        if (s->streams[i].fd >= 0 && s->result.status != STATUS_INTERNAL_ERROR)
+            r = outfile_commit(&s->streams[i], &err);
+    }
+    if (r == 0 && s->options.result != NULL) {
+        r = outfile_write(&s->document, document->data, document->len, &err);
+        if (r == 0)
+            r = outfile_commit(&s->document, &err);
+    }
+    if (r < 0)
+        message_error(&err);
+    return r;
+}
+
+/* Then what a reader may be slow to take: from here on a signal ends cordon as any program. */
+static int write_streams(struct session *s, const struct buf *document)
+{
+    struct cordon_error err = {0};
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    mark_truncation(s);
+    int r = s->options.format_text ? write_text(s) : 0;
+    if (r == 0 && s->options.json)
+        r = fd_write_all(STDOUT_FILENO, document->data, document->len);
+    if (r < 0) {
+        err_set(&err, CORDON_ERROR_IO, CORDON_LAYER_OUTPUT, -r, "write result to", "standard output");
+        message_error(&err);
+    }
+    return r;
+}
+
 /* After the end: everything that was promised to be written is written, or the status says so. */
 static int conclude(struct session *s)
 {
-    int r = 0;
-    mark_truncation(s);
+    BUF_AUTO document = BUF_INIT(DOCUMENT_MAX);
     report_errors(s);
-    for (int i = 0; i < 2; i++) {
-        struct cordon_error err = {0};
-        if (s->streams[i].fd >= 0 && s->result.status != STATUS_INTERNAL_ERROR &&
-            outfile_commit(&s->streams[i], &err) < 0) {
-            message_error(&err);
-            r = -EIO;
-        }
-    }
-    if (s->options.format_text && write_text(s) < 0)
-        r = -EIO;
-    if ((s->options.json || s->options.result != NULL) && write_document(s) < 0)
-        r = -EIO;
-    if (r < 0)
+    int r = 0;
+    if (s->options.json || s->options.result != NULL)
+        r = make_document(s, &document);
+    if (r == 0)
+        r = write_files(s, &document);
+    int written = write_streams(s, &document);
+    if (r < 0 || written < 0)
         return EXIT_SETUP;
     return s->options.exit_style == EXIT_NORMALIZED ? result_exit_normalized(&s->result)
                                                     : result_exit_child(&s->result);
@@ -272,7 +291,7 @@ static void put_help(void)
     (void)fd_write_all(STDOUT_FILENO, text.data, text.len);
 }
 
-/* The caller's words, for init to wipe: argv and what it points to lie in one block. */
+/* The caller's words, for init to wipe: the program's name and all that follow lie in one block. */
 static void find_arguments(struct session *s, int argc, char **argv)
 {
     const char *end = argv[argc - 1] + strlen(argv[argc - 1]);
@@ -297,7 +316,7 @@ static int copy_command(struct session *s)
 
 static void add_warning(void *result, const char *pointer, const char *text)
 {
-    result_warn(result, "%s: %s", pointer, text);
+    result_warn(result, "%s (policy %s)", text, pointer);
 }
 
 static int run(struct session *s, int argc, char **argv)
@@ -307,7 +326,7 @@ static int run(struct session *s, int argc, char **argv)
     const struct options_setting setting = {.profile = PROFILE_STAGE,
                                             .arena = &s->arena,
                                             .cwd = getcwd(cwd, sizeof cwd)};
-    int r = options_parse_command(&s->options, &setting, argc - 1, argv + 1, err);
+    int r = options_parse_command(&s->options, &setting, argc - 2, argv + 2, err);
     if (r >= 0 && s->options.help) {
         put_help();
         return 0;

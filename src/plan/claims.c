@@ -40,8 +40,10 @@ static void limits(struct plan_build *b)
     c->requested = asked->cpu_ms != POLICY_UNLIMITED;
     if (plan->cgroup.cpu_usage)
         holds(c, cgroup_name(b, CGROUP_CPUACCT), PROOF_CGROUP);
+    else if (plan->watch_cpu && plan->seccomp == SECCOMP_OFF)
+        cannot(c, "without a cgroup and without a filter the payload could starve the watcher");
     else if (plan->watch_cpu)
-        holds(c, "sampling", PROOF_WATCHER);
+        holds(c, "sampling", PROOF_WATCHER | PROOF_SECCOMP);
     else
         cannot(c, "no cgroup and no watcher");
 
@@ -146,7 +148,10 @@ static void processes(struct plan_build *b)
 
     c = &plan->claims[CAP_PRIVILEGES];
     c->requested = true;
-    if (plan->drop_caps)
+    if (plan->drop_caps && plan->seccomp == SECCOMP_OFF && b->policy.seccomp == SECCOMP_OFF &&
+        (b->policy.rw.count > 0 || b->policy.rw_cwd || b->policy.work == WORK_HOST))
+        cannot(c, "without the filter a set-user-ID file can be left in a writable bind");
+    else if (plan->drop_caps)
         holds(c, "user namespace", PROOF_USERNS | PROOF_NO_CAPS | PROOF_NO_NEW_PRIVS | PROOF_IDENTITY);
     else
         cannot(c, "capabilities inside the user namespace are kept");

@@ -25,6 +25,7 @@ struct place {
     const char *path; /* relative, as in plan_step.target */
     size_t len;
     enum ground ground;
+    bool listed; /* the caller named exactly this */
 };
 
 struct tree {
@@ -78,7 +79,7 @@ static void remember(struct tree *t, const char *path, enum ground ground)
     const size_t len = strlen(path);
     struct place *p = find_place(t, path, len);
     t->used += p->path == NULL;
-    *p = (struct place){path, len, ground};
+    *p = (struct place){path, len, ground, false};
 }
 
 /* The nearest thing above a path; the root is always remembered. */
@@ -171,6 +172,7 @@ static void add_bind(struct tree *t, const char *source, const char *target, uns
     step->source = source;
     step->flags = flags | (above->ground == GROUND_OURS ? (unsigned)STEP_MAKE : 0);
     remember(t, target, (flags & STEP_RDONLY) != 0 ? GROUND_READONLY : GROUND_WRITABLE);
+    find_place(t, target, strlen(target))->listed = (flags & STEP_LISTED) != 0;
 }
 
 static void allow(struct tree *t, const char *path, uint64_t access)
@@ -275,14 +277,15 @@ static void add_protected(struct tree *t, const char *sandbox)
         char *target = arena_printf(t->b->arena, "%s/%s", sandbox + 1, names->items[i]);
         if (target == NULL)
             t->failed = true;
-        else if (find_place(t, target, strlen(target))->path == NULL)
+        else if (!find_place(t, target, strlen(target))->listed)
             add_bind(t, target, target, STEP_OPTIONAL | STEP_OWN | STEP_RDONLY);
     }
 }
 
 struct listed {
-    const struct policy_bind *bind;
-    bool writable;
+    const char *host, *sandbox;
+    unsigned flags; /* enum step_flag */
+    unsigned depth;
 };
 
 static unsigned depth_of(const char *path)
@@ -293,75 +296,101 @@ static unsigned depth_of(const char *path)
     return depth;
 }
 
-/* The caller's directory is never the root, never a whole home, never what the sandbox makes itself. */
+static const char *wrong_cwd(const struct host *host)
+{
+    static const char *const system[] = {"/",    "/bin",  "/boot", "/etc", "/home", "/lib",
+                                         "/root", "/run", "/sbin", "/sys", "/usr", "/var"};
+    if (host->cwd == NULL)
+        return "the current directory no longer exists";
+    if (policy_path_beneath(host->cwd, "/proc") || policy_path_beneath(host->cwd, "/dev"))
+        return "the sandbox has a /proc and a /dev of its own";
+    for (size_t i = 0; i < sizeof system / sizeof system[0]; i++) {
+        if (strcmp(host->cwd, system[i]) == 0)
+            return "the current directory belongs to the system";
+    }
+    for (size_t i = 0; i < 2; i++) {
+        if (host->home[i] != NULL && policy_path_beneath(host->home[i], host->cwd))
+            return "the current directory holds a whole home directory";
+    }
+    return NULL;
+}
+
+/* The caller's directory, writable at its own path: never the system's, never a whole home. */
 static int check_cwd(struct tree *t)
 {
     const struct host *host = t->b->request->host;
-    const char *why = NULL;
-    if (!t->b->policy.rw_cwd)
-        return 0;
-    if (host->cwd == NULL)
-        why = "the current directory no longer exists";
-    else if (strcmp(host->cwd, "/") == 0)
-        why = "the current directory is the root of the file system";
-    else if (host->home != NULL && strcmp(host->cwd, host->home) == 0)
-        why = "the current directory is a whole home directory";
-    else if (policy_path_beneath(host->cwd, "/proc") || policy_path_beneath(host->cwd, "/dev"))
-        why = "the sandbox has a /proc and a /dev of its own";
+    const char *why = wrong_cwd(host);
     if (why == NULL)
         return 0;
-    err_set(t->b->err, CORDON_ERROR_POLICY, CORDON_LAYER_PLAN, 0,
-            "make the current directory writable", host->cwd == NULL ? "." : host->cwd);
+    err_set(t->b->err, CORDON_ERROR_POLICY, CORDON_LAYER_PLAN, 0, "make the current directory writable",
+            host->cwd == NULL ? "." : host->cwd);
     err_why(t->b->err, why);
     err_remedy(t->b->err, "change into the project's directory, or name what may be written "
                           "with --profile stage --rw DIR");
     return -EINVAL;
 }
 
+/* What the policy lists, and the caller's directory unless a list names it. */
+static size_t gather(const struct plan_build *b, struct listed *out)
+{
+    const struct policy_binds *lists[2] = {&b->policy.rw, &b->policy.ro};
+    const char *cwd = b->policy.rw_cwd ? b->request->host->cwd : NULL;
+    size_t count = 0;
+    for (int k = 0; k < 2; k++) {
+        for (size_t i = 0; i < lists[k]->count; i++) {
+            const struct policy_bind *bind = &lists[k]->items[i];
+            out[count++] = (struct listed){
+                .host = bind->host,
+                .sandbox = bind->sandbox,
+                .flags = STEP_LISTED | (k == 0 ? 0 : STEP_RDONLY) | (bind->optional ? (unsigned)STEP_OPTIONAL : 0),
+            };
+            if (cwd != NULL && strcmp(bind->sandbox, cwd) == 0)
+                cwd = NULL;
+        }
+    }
+    if (cwd != NULL)
+        out[count++] = (struct listed){.host = cwd, .sandbox = cwd, .flags = STEP_LISTED};
+    for (size_t i = 0; i < count; i++)
+        out[i].depth = depth_of(out[i].sandbox);
+    return count;
+}
+
 /*
- * The caller's directory at its own path and the listed binds, broader before narrower, so that the
- * narrower one wins; at the same target rw comes first, so that ro wins. A counting sort by depth
- * keeps it linear and stable.
+ * Listed binds, broader before narrower, so that the narrower one wins; at the same target rw
+ * comes first, so that ro wins. A counting sort by depth keeps it linear and stable. Protections
+ * come when all of them stand.
  */
 static int add_listed(struct tree *t)
 {
-    const char *cwd = t->b->request->host->cwd;
-    struct policy_bind own = {.host = cwd, .sandbox = cwd};
-    const struct policy_binds lists[3] = {
-        {.items = &own, .count = t->b->policy.rw_cwd ? 1 : 0}, t->b->policy.rw, t->b->policy.ro};
-    const size_t count = lists[0].count + lists[1].count + lists[2].count;
+    const struct policy *policy = &t->b->policy;
+    int r = policy->rw_cwd ? check_cwd(t) : 0;
+    if (r < 0)
+        return r;
+    const size_t room = policy->rw.count + policy->ro.count + 1;
+    struct listed *binds = arena_array(t->b->arena, room, sizeof *binds);
+    struct listed *sorted = arena_array(t->b->arena, room, sizeof *sorted);
+    const size_t count = binds == NULL ? 0 : gather(t->b, binds);
     unsigned deepest = 0;
-    for (int k = 0; k < 3; k++) {
-        for (size_t i = 0; i < lists[k].count; i++) {
-            unsigned depth = depth_of(lists[k].items[i].sandbox);
-            deepest = depth > deepest ? depth : deepest;
-        }
-    }
+    for (size_t i = 0; i < count; i++)
+        deepest = binds[i].depth > deepest ? binds[i].depth : deepest;
     size_t *starts = arena_array(t->b->arena, deepest + 2, sizeof *starts);
-    struct listed *sorted = arena_array(t->b->arena, count + 1, sizeof *sorted);
-    if (starts == NULL || sorted == NULL)
+    if (binds == NULL || sorted == NULL || starts == NULL)
         return plan_no_memory(t->b);
-    for (int k = 0; k < 3; k++) {
-        for (size_t i = 0; i < lists[k].count; i++)
-            starts[depth_of(lists[k].items[i].sandbox) + 1]++;
-    }
+    for (size_t i = 0; i < count; i++)
+        starts[binds[i].depth + 1]++;
     for (unsigned d = 0; d <= deepest; d++)
         starts[d + 1] += starts[d];
-    for (int k = 0; k < 3; k++) {
-        for (size_t i = 0; i < lists[k].count; i++) {
-            const struct policy_bind *bind = &lists[k].items[i];
-            sorted[starts[depth_of(bind->sandbox)]++] = (struct listed){.bind = bind, .writable = k < 2};
-        }
+    for (size_t i = 0; i < count; i++)
+        sorted[starts[binds[i].depth]++] = binds[i];
+
+    for (size_t i = 0; i < count; i++) {
+        add_bind(t, sorted[i].host, sorted[i].sandbox + 1, sorted[i].flags);
+        if ((sorted[i].flags & STEP_RDONLY) == 0)
+            allow(t, sorted[i].sandbox, READ | WRITE);
     }
     for (size_t i = 0; i < count; i++) {
-        const struct policy_bind *bind = sorted[i].bind;
-        unsigned flags = STEP_LISTED | (sorted[i].writable ? 0 : STEP_RDONLY) |
-                         (bind->optional ? (unsigned)STEP_OPTIONAL : 0);
-        add_bind(t, bind->host, bind->sandbox + 1, flags);
-        if (!sorted[i].writable)
-            continue;
-        allow(t, bind->sandbox, READ | WRITE);
-        add_protected(t, bind->sandbox);
+        if ((sorted[i].flags & STEP_RDONLY) == 0)
+            add_protected(t, sorted[i].sandbox);
     }
     return 0;
 }
@@ -369,15 +398,20 @@ static int add_listed(struct tree *t)
 static void add_work(struct tree *t)
 {
     const struct policy *policy = &t->b->policy;
-    if (policy->work == WORK_NONE)
-        return;
-    if (policy->work == WORK_HOST)
+    const struct plan_request *request = t->b->request;
+    if (request->work.given) {
+        add_bind(t, "the directory given", "work",
+                 STEP_LISTED | STEP_FD | (request->work.readonly ? (unsigned)STEP_RDONLY : 0));
+        t->b->plan->steps[t->b->plan->step_count - 1].fd = request->work.fd;
+    } else if (policy->work == WORK_HOST) {
         add_bind(t, policy->work_host, "work", STEP_LISTED);
-    else
+    } else if (policy->work == WORK_PRIVATE) {
         add_tmpfs(t, "work", policy->tmp_bytes, 0700, STEP_MAKE);
-    allow(t, "/work", READ | WRITE);
-    if (policy->work == WORK_HOST)
-        add_protected(t, "/work");
+    } else {
+        return;
+    }
+    if (!request->work.given || !request->work.readonly)
+        allow(t, "/work", READ | WRITE);
 }
 
 static int view(struct tree *t)
@@ -392,8 +426,11 @@ static int view(struct tree *t)
     add_dev(t);
     add_tmpfs(t, "tmp", policy->tmp_bytes, 01777, STEP_MAKE);
     allow(t, "/tmp", WRITE);
-    add_work(t); /* no listed bind is beneath it (validate), but the caller's own directory may be */
-    return add_listed(t);
+    add_work(t); /* before the binds: the current directory may lie beneath a /work of the host's */
+    r = add_listed(t);
+    if (r == 0 && policy->work == WORK_HOST)
+        add_protected(t, "/work");
+    return r;
 }
 
 /*
@@ -415,7 +452,6 @@ static void mask_sockets(struct tree *t)
         if (strncmp(*e, name, sizeof name - 1) != 0)
             continue;
         const char *dir = policy_normalize_path(t->b->arena, *e + sizeof name - 2);
-        t->failed |= dir == NULL;
         if (dir != NULL && dir[1] != '\0' && strncmp(dir, "/run/", 5) != 0)
             add_tmpfs(t, dir + 1, 4096, 0755, STEP_RDONLY | STEP_OPTIONAL);
     }
@@ -442,7 +478,7 @@ int plan_build_files(struct plan_build *b)
 
     plan->fs_mode = b->policy.fs_mode;
     plan->steps = arena_array(b->arena, t.step_room, sizeof *plan->steps);
-    plan->rules = arena_array(b->arena, b->policy.rw.count + FIXED_RULES, sizeof *plan->rules);
+    plan->rules = arena_array(b->arena, b->policy.rw.count + 1 + FIXED_RULES, sizeof *plan->rules);
     t.table = arena_array(b->arena, t.slots, sizeof *t.table);
     if (plan->steps == NULL || plan->rules == NULL || t.table == NULL)
         return plan_no_memory(b);
@@ -454,9 +490,7 @@ int plan_build_files(struct plan_build *b)
     }
     allow(&t, "/", READ);
     allow(&t, "/proc", LL_WRITE_FILE | LL_TRUNCATE); /* the kernel's own rules guard procfs */
-    int r = check_cwd(&t);
-    if (r == 0)
-        r = b->policy.fs_mode == FS_VIEW ? view(&t) : guard(&t);
+    int r = b->policy.fs_mode == FS_VIEW ? view(&t) : guard(&t);
     if (r < 0)
         return r;
     if (plan->pidns)

@@ -31,6 +31,7 @@ enum step_flag {
     STEP_MAKE = 1 << 2,     /* the mount point is ours to make; without it nothing is ever created */
     STEP_LISTED = 1 << 3,   /* asked for by the policy: a final link is refused, root id-maps it */
     STEP_OWN = 1 << 4,      /* the source is what stands at the target already: bound onto itself */
+    STEP_FD = 1 << 5,       /* the caller has the source open, as `fd` */
 };
 
 struct plan_step {
@@ -39,6 +40,7 @@ struct plan_step {
     unsigned mode;
     const char *source; /* what the kind says; of a tmpfs its mount options */
     const char *target; /* relative to the new root, no leading slash; "" is the root itself */
+    int fd;             /* borrowed; with STEP_FD */
     uint64_t size;
 };
 
@@ -126,6 +128,11 @@ struct plan_request {
     const struct host *host;
     char *const *command;    /* NULL at the end */
     char *const *caller_env; /* NULL at the end */
+    struct {
+        bool given; /* an open directory becomes /work, instead of what the policy says */
+        int fd;
+        bool readonly;
+    } work;
 };
 
 /*

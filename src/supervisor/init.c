@@ -24,7 +24,6 @@
 #define CLONE_NEWCGROUP 0x02000000
 #endif
 
-#define PAYLOAD_STACK (64 * 1024)
 #define HOSTNAME "cordon"
 
 _Noreturn static void give_up(struct spawn *s, int payload)
@@ -132,9 +131,10 @@ static int build(struct spawn *s, int payload, int payload_fd)
         r = layer_landlock_rules(plan, s->ruleset, &shared->error);
     if (r < 0)
         return r;
-    struct namespace_ids inside = {0};
-    layer_namespaces_read(&inside, NS_USER, NS_IPC);
-    seen |= layer_namespaces_compare(&s->outside, &inside, NS_USER, NS_IPC);
+    /* The maps could be written. */
+    seen |= PROOF_USERNS | (sys_call(SYS_getpid) == 1 ? PROOF_PIDNS : 0);
+    if (spawn_has_own(s, NS_IPC))
+        seen |= PROOF_IPCNS;
 
     r = wait_for_network(s, payload);
     if (r < 0)
@@ -244,6 +244,8 @@ _Noreturn static void supervise(struct spawn *s, struct watch *watch, int payloa
     for (;;) {
         struct timespec pause;
         long r = sys_call(SYS_ppoll, fds, 2, watch_pause(watch, &pause), 0, 0);
+        if (r < 0 && r != -EINTR)
+            sys_exit(1); /* it cannot do its work: nothing may go on without it */
         if (r > 0 && (fds[0].revents & POLLIN) != 0) {
             unsigned char sig = 0;
             if (sys_read(s->life, &sig, 1) == 1)
@@ -267,7 +269,6 @@ _Noreturn static void supervise(struct spawn *s, struct watch *watch, int payloa
 
 void spawn_init(struct spawn *s)
 {
-    _Alignas(16) char stack[PAYLOAD_STACK];
     int payload_fd = -1;
 
     sys_call(SYS_setsid); /* a terminal's signals are the supervisor's to pass on */
@@ -288,7 +289,7 @@ void spawn_init(struct spawn *s)
         fail(s, CORDON_LAYER_PROCESS, children, "watch children", "signalfd");
         give_up(s, 0);
     }
-    int payload = clone(spawn_payload, stack + sizeof stack, CLONE_VM | CLONE_PIDFD | SIGCHLD, s, &payload_fd);
+    int payload = clone(spawn_payload, s->stack + SPAWN_STACK, CLONE_VM | CLONE_PIDFD | SIGCHLD, s, &payload_fd);
     if (payload < 0) {
         fail(s, CORDON_LAYER_PROCESS, -errno, "clone the payload process", "clone");
         give_up(s, 0);

@@ -70,11 +70,8 @@ static int prepare(struct spawn *s, const struct sock_fprog *filter, int *rulese
     int r = layer_network_apply(plan, &seen, &shared->payload_error);
     if (r < 0)
         return r;
-    if (plan->netns) {
-        struct namespace_ids inside = {0};
-        layer_namespaces_read(&inside, NS_NET, NS_NET);
-        seen |= layer_namespaces_compare(&s->outside, &inside, NS_NET, NS_NET);
-    }
+    if (plan->netns && spawn_has_own(s, NS_NET))
+        seen |= PROOF_NETNS;
     __atomic_or_fetch(proof, seen, __ATOMIC_RELAXED);
     __atomic_store_n(&shared->network, GATE_OPEN, __ATOMIC_RELEASE);
     sys_futex_wake(&shared->network);
@@ -183,6 +180,8 @@ int spawn_payload(void *spawn)
                                           .deny_memfd = plan->deny_memfd};
     int ruleset = s->ruleset;
 
+    if (!plan->pidns) /* a test switched it off: nothing else would end this process with init */
+        sys_prctl(PR_SET_PDEATHSIG, SIGKILL, 0);
     if (prepare(s, layer_seccomp_program(&choice), &ruleset) < 0)
         give_up(s);
     /* Should init die now, the kernel ends this process with it. */

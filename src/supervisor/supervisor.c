@@ -8,6 +8,7 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -15,7 +16,9 @@
 #include "supervisor/verdict.h"
 #include "sys/process.h"
 
-#define CAPTURE_MAX (256u * 1024 * 1024)
+/* Each byte may become six of JSON. */
+#define CAPTURE_UNLIMITED (16u * 1024 * 1024)
+#define CAPTURE_MAX (64u * 1024 * 1024)
 #define TICK_MIN_US 5000
 #define TICK_MAX_US 100000
 
@@ -96,7 +99,8 @@ static void update_stream(struct supervisor *s, unsigned i)
         stream->broken = true; /* not a thing that one can wait for */
         stream->start = stream->end;
     }
-    if (s->overflow == 0 && s->plan->on_overflow == OVERFLOW_KILL && stream->record->truncated) {
+    if (s->overflow == 0 && s->plan->on_overflow == OVERFLOW_KILL && (stream->capture || stream->cap_passing) &&
+        stream->record->bytes > stream->cap) {
         s->overflow = 1 + (int)i;
         supervisor_kill(s);
     }
@@ -109,11 +113,18 @@ static void read_stream(struct supervisor *s, unsigned i)
     update_stream(s, i);
 }
 
-/* All writers are dead: what is in the pipe is all that will ever be. A copy of the pipe that was
- * smuggled out must not keep us. */
+/*
+ * All writers are dead: what is in the pipe is all that will ever be. A copy of the pipe that was
+ * smuggled out must not keep us; nor must a reader that does not read, once the caller wants an
+ * answer now.
+ */
 static void drain_stream(struct supervisor *s, unsigned i)
 {
     struct stream *stream = &s->streams[i];
+    if (s->impatient) {
+        stream->broken = true;
+        stream->start = stream->end;
+    }
     while (stream->from >= 0 && !stream_pending(stream)) {
         uint64_t before = stream->record->bytes;
         if (stream_read(stream) < 0 || stream->record->bytes == before) {
@@ -121,8 +132,6 @@ static void drain_stream(struct supervisor *s, unsigned i)
             stream->from_armed = false;
         }
     }
-    if (stream_pending(stream) && (s->timed_out || s->result->caller_signal != 0))
-        stream->start = stream->end; /* the caller wants an answer now, and is not reading */
     update_stream(s, i);
 }
 
@@ -192,6 +201,12 @@ static void look_at_signals(struct supervisor *s)
     struct signalfd_siginfo info;
     if (read(s->options.signals, &info, sizeof info) != (ssize_t)sizeof info)
         return;
+    if (s->init_gone) { /* it has ended already, by itself: only the output is still on its way */
+        s->impatient = true;
+        for (unsigned i = 0; i < 2; i++)
+            drain_stream(s, i);
+        return;
+    }
     if (s->result->caller_signal != 0) {
         supervisor_kill(s); /* asked twice: no more patience */
         return;
@@ -203,6 +218,16 @@ static void look_at_signals(struct supervisor *s)
 
 /* ---- the end of init ---- */
 
+/* The kernel looks for unreachable sockets when one is closed: let it find init's ring now. */
+static void nudge_collector(void)
+{
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, pair) < 0)
+        return;
+    close(pair[0]);
+    close(pair[1]);
+}
+
 static void reap_init(struct supervisor *s)
 {
     siginfo_t info;
@@ -210,6 +235,10 @@ static void reap_init(struct supervisor *s)
     if (sys_waitid(P_PIDFD, s->spawn.pidfd, &info, WEXITED | __WALL, &usage) < 0)
         return;
     s->init_gone = true;
+    if (s->options.quick_end)
+        nudge_collector();
+    s->impatient = s->timed_out || s->result->caller_signal != 0;
+    s->deadline_us = s->kill_us = s->tick_us = 0; /* what comes now is not the payload's time */
     s->cpu_us = (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 +
                 (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
     s->max_rss_bytes = (uint64_t)usage.ru_maxrss * 1024;
@@ -270,8 +299,7 @@ static int open_streams(struct supervisor *s)
         stream->cap = plan->output_bytes;
         stream->cap_passing = plan->output_passing;
         stream->capture = s->options.capture;
-        if (stream->capture && stream->cap > CAPTURE_MAX)
-            stream->cap = CAPTURE_MAX; /* a document must end somewhere, also without a limit */
+        stream->capture_cap = plan->output_bytes == POLICY_UNLIMITED ? CAPTURE_UNLIMITED : CAPTURE_MAX;
         records[i]->captured = BUF_INIT(CAPTURE_MAX);
     }
     return r;
@@ -455,6 +483,9 @@ void supervisor_finish(struct supervisor *s)
     fd_close(&s->spawn.life);
     if (s->spawn.shared != NULL)
         munmap(s->spawn.shared, sizeof *s->spawn.shared);
+    if (s->spawn.stack != NULL)
+        munmap(s->spawn.stack, SPAWN_STACK);
+    s->spawn.stack = NULL;
     s->spawn.shared = NULL;
     layer_cgroup_release(&s->cgroup);
 }

@@ -43,6 +43,7 @@ struct supervisor {
     unsigned cores;
     uint64_t started_us, deadline_us, kill_us, tick_us; /* 0: not set */
     bool timed_out, killed, init_gone, cpu_hit, oom;
+    bool impatient; /* output that nobody takes now is dropped */
     int overflow; /* 1 + index of the stream that ran over; 0: none */
     uint64_t cpu_us;
     uint64_t max_rss_bytes;

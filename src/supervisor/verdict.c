@@ -142,10 +142,14 @@ static void limits_or_end(const struct supervisor *s, struct result *result)
                       result->caller_signal);
         conclude(result, result->caller_signal == SIGTERM ? STATUS_KILLED_TERM : STATUS_SIGNALED,
                  128 + result->caller_signal);
-    } else if (!shared->ended && !s->killed) {
-        err_set(&result->error, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, 0, "supervise the run",
-                "init was killed from outside");
+    } else if (shared->hit == HIT_BLIND) {
+        err_set(&result->error, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, EMFILE, "watch memory and cpu time",
+                "/proc");
         verdict_refused(result);
+    } else if (!shared->ended) { /* by the embedding program, the host's out-of-memory killer, ... */
+        result_reason(result, s->killed ? "killed by the caller"
+                                        : "ended by SIGKILL (signal 9) to the whole sandbox, from outside");
+        conclude(result, STATUS_KILLED_KILL, 137);
     } else {
         own_end(s, result);
     }
@@ -188,9 +192,14 @@ void verdict(const struct supervisor *s, struct result *result)
         }
         limits_or_end(s, result);
     }
-    const bool ran = result->status != STATUS_INTERNAL_ERROR;
+    const bool ran = shared != NULL && shared->executing;
     if (s->options.ledger)
         ledger_fill(&result->ledger, plan, proof, ran);
-    if (plan->partial && (result->status == STATUS_OK || result->status == STATUS_NONZERO_EXIT))
+    bool partial = false;
+    for (int i = 0; i < CAPABILITY_COUNT; i++) {
+        const struct plan_claim *c = &plan->claims[i];
+        partial = partial || (c->requested && (c->mechanism == NULL || (proof & c->proof) != c->proof));
+    }
+    if (partial && (result->status == STATUS_OK || result->status == STATUS_NONZERO_EXIT))
         result_reason(result, "PARTIAL_ENFORCEMENT");
 }

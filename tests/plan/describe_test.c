@@ -70,7 +70,7 @@ TEST(details_say_how_well_a_limit_holds)
     CHECK_INT(compile(&i), 0);
     says(&i, CAP_CPU_TIME, "100 ms on each core");
     says(&i, CAP_MEMORY, "enforced by the kernel");
-    says(&i, CAP_MEMORY, "limits of the caller's own cgroup do not hold inside");
+    says(&i, CAP_MEMORY, "limits of the caller's own do not hold inside");
     says(&i, CAP_PIDS, "threads too");
     CHECK_STR(words(&i, CAP_OUTPUT).details, "each stream; more ends the run");
     arena_free(&i.arena);
@@ -81,7 +81,7 @@ TEST(details_say_what_is_weaker)
     struct invented i = invented(PROFILE_STAGE);
     CHECK_INT(compile(&i), 0);
     says(&i, CAP_FILESYSTEM, "it does not check truncate() before ABI 3");
-    says(&i, CAP_PRIVILEGES, "its 3 supplementary groups stay");
+    says(&i, CAP_PRIVILEGES, "supplementary groups that stay: 3");
     i.host.landlock_abi = 0;
     CHECK_INT(compile(&i), 0);
     says(&i, CAP_FILESYSTEM, "there is no second layer");
@@ -91,7 +91,7 @@ TEST(details_say_what_is_weaker)
     CHECK_INT(compile(&i), 0);
     CHECK_STR(words(&i, CAP_FILESYSTEM).details, "Landlock ABI 6 is the second layer");
     says(&i, CAP_IPC, "abstract sockets outside cannot be reached");
-    says(&i, CAP_IPC, "unix sockets inside the listed binds can be reached");
+    says(&i, CAP_IPC, "unix sockets and fifos inside the listed binds can be reached");
     i.host.landlock_abi = 5;
     CHECK_INT(compile(&i), 0);
     CHECK_STR(words(&i, CAP_IPC).requested, "\"private, but abstract sockets of the host's network\"");
@@ -105,7 +105,7 @@ TEST(a_guard_says_that_named_sockets_stay_reachable)
 {
     struct invented i = invented(PROFILE_TEST);
     CHECK_INT(compile(&i), 0);
-    says(&i, CAP_IPC, "unix sockets outside /run can still be reached");
+    says(&i, CAP_IPC, "unix sockets and fifos outside /run can still be reached");
     arena_free(&i.arena);
 }
 

@@ -254,8 +254,8 @@ TEST(agent_and_limits_refuse_the_root_and_a_home_as_the_writable_directory)
 {
     static const enum policy_profile both[] = {PROFILE_AGENT, PROFILE_LIMITS};
     for (size_t k = 0; k < 2; k++) {
-        refuses_cwd(both[k], "/", "the current directory is the root of the file system");
-        refuses_cwd(both[k], "/home/ann", "the current directory is a whole home directory");
+        refuses_cwd(both[k], "/", "the current directory belongs to the system");
+        refuses_cwd(both[k], "/home/ann", "the current directory holds a whole home directory");
         refuses_cwd(both[k], NULL, "the current directory no longer exists");
         refuses_cwd(both[k], "/dev", "the sandbox has a /proc and a /dev of its own");
         refuses_cwd(both[k], "/proc/self", "the sandbox has a /proc and a /dev of its own");

@@ -32,7 +32,7 @@ static inline struct invented invented(enum policy_profile profile)
                  .landlock_abi = 2,
                  .cores = 2,
                  .cwd = "/srv/project",
-                 .home = "/home/ann",
+                 .home = {"/home/ann", "/home/ann"},
                  .spare_uid = 0x70000001},
         .command = {program},
     };

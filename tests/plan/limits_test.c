@@ -84,6 +84,9 @@ TEST(the_watcher_alone_is_not_enough_where_no_filter_refuses_memfds)
     i.policy.seccomp = SECCOMP_OFF;
     i.policy.net = NET_HOST; /* its filter is not what this is about */
     CHECK_INT(compile(&i), -EOPNOTSUPP);
+    CHECK_STR(i.err.subject, "cpu_time");
+    i.policy.limits.cpu_ms = POLICY_UNLIMITED;
+    CHECK_INT(compile(&i), -EOPNOTSUPP);
     CHECK_STR(i.err.subject, "memory");
     give_cgroups(&i, CGROUP_V2);
     CHECK_INT(compile(&i), 0);

@@ -108,7 +108,7 @@ TEST(rlimits_are_cores_files_tasks_and_a_backstop_for_the_cpu)
     CHECK_INT(compile(&i), 0);
     CHECK_INT(i.plan.rlimit_count, 4);
     CHECK(i.plan.rlimit_count <= PLAN_MAX_RLIMITS);
-    CHECK_INT(rlimit_of(&i.plan, RLIMIT_CORE)->hard, 0);
+    CHECK_INT(rlimit_of(&i.plan, RLIMIT_CORE)->hard, 1); /* also stops a pipe handler */
     CHECK_INT(rlimit_of(&i.plan, RLIMIT_NOFILE)->hard, 512);
     CHECK_INT(rlimit_of(&i.plan, RLIMIT_NPROC)->hard, 33);
     CHECK_INT(rlimit_of(&i.plan, RLIMIT_CPU)->soft, 3); /* SIGXCPU first */

@@ -8,12 +8,13 @@ import tempfile
 
 # Installed packages whose files are copied, besides the libraries that their programs need.
 PACKAGES = ["base-files", "bash", "coreutils", "dash", "diffutils", "findutils", "grep", "hostname",
-            "iproute2", "libc-bin", "libc6", "libpython3.11-minimal", "libpython3.11-stdlib",
-            "mount", "ncurses-base", "procps", "python3-minimal", "python3.11", "python3.11-minimal",
-            "python3", "python3-pytest", "python3-attr", "python3-iniconfig", "python3-packaging",
-            "python3-pluggy", "sed", "tar", "util-linux"]
-OPTIONAL = {"iproute2", "python3-pytest", "python3-attr", "python3-iniconfig", "python3-packaging",
-            "python3-pluggy"}
+            "libc-bin", "libc6", "libpython3.11-minimal", "libpython3.11-stdlib", "mount",
+            "ncurses-base", "procps", "python3", "python3-minimal", "python3.11",
+            "python3.11-minimal", "sed", "tar", "util-linux"]
+# What the test suites use beyond that; left out where it is not installed.
+OPTIONAL = ["git", "gzip", "iproute2", "libgcc-s1", "make", "perl-base", "python3-attr",
+            "python3-iniconfig", "python3-jsonschema", "python3-packaging",
+            "python3-pkg-resources", "python3-pluggy", "python3-pyrsistent", "python3-pytest"]
 LEFT_OUT = re.compile(r"^/usr/share/(doc|man|info|locale|lintian|bash-completion)(/|$)"
                       r"|__pycache__|^/var(/|$)|^/etc/(?!alternatives)")
 MERGED = ("bin", "sbin", "lib", "lib64")
@@ -25,7 +26,7 @@ class Missing(Exception):
 
 def _package_files():
     files = []
-    for package in PACKAGES:
+    for package in PACKAGES + OPTIONAL:
         listing = subprocess.run(["dpkg", "-L", package], capture_output=True, text=True,
                                  check=False)
         if listing.returncode != 0 and package not in OPTIONAL:
@@ -48,8 +49,6 @@ def _merge(path):
 
 def _copy(source, tree):
     target = tree + _merge(source)
-    if os.path.islink(source) and _merge(source) != source and not os.path.basename(source):
-        return
     if os.path.isdir(source) and not os.path.islink(source):
         os.makedirs(target, exist_ok=True)
         return
@@ -78,7 +77,8 @@ def root(cache, tester):
         return target
     with tempfile.TemporaryDirectory(dir=cache) as tree:
         os.chmod(tree, 0o755)
-        for name in ("dev", "proc", "sys", "tmp", "run", "etc", "root", "vm", "home/tester", "var/tmp"):
+        for name in ("dev", "proc", "sys", "tmp", "run", "etc", "root", "vm", "home/tester",
+                     "var/tmp"):
             os.makedirs(os.path.join(tree, name))
         for name in MERGED:
             os.makedirs(os.path.join(tree, "usr", name), exist_ok=True)
@@ -104,7 +104,6 @@ def root(cache, tester):
 def job(target, copies, texts, init):
     """The disk that is mounted on /vm."""
     with tempfile.TemporaryDirectory() as tree:
-        os.chmod(tree, 0o777)
         for source in copies:
             name = os.path.join(tree, os.path.basename(os.path.normpath(source)))
             if os.path.isdir(source):
