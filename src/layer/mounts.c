@@ -89,7 +89,7 @@ static int mount_tmpfs(const struct plan_step *step, struct cordon_error *err)
             return fail(err, r, "create directory", target);
     } else {
         fd = sys_open_in_root(AT_FDCWD, target, O_PATH | O_DIRECTORY);
-        if (fd < 0 && (step->flags & STEP_OPTIONAL) != 0)
+        if ((fd == -ENOENT || fd == -ENOTDIR) && (step->flags & STEP_OPTIONAL) != 0)
             return 0;
         if (fd < 0)
             return fail(err, fd, "open mount point", target);
@@ -150,14 +150,17 @@ static int bind_tree(const struct plan_step *step, int prepared, bool *readonly,
         return target;
     }
     long r = sys_move_mount(tree, "", target, "", MOVE_FROM_EMPTY | MOVE_TO_EMPTY);
+    struct stat at;
+    const bool mismatch = r < 0 && sys_call(SYS_newfstatat, target, "", &at, AT_EMPTY_PATH) == 0 &&
+                          S_ISDIR(at.st_mode) != S_ISDIR(st.st_mode);
     sys_close(target);
     if ((step->flags & STEP_RDONLY) != 0) {
         struct statfs fs = {0};
         *readonly = *readonly && sys_fstatfs(tree, &fs) == 0 && (fs.f_flags & ST_RDONLY_FLAG) != 0;
     }
     sys_close(tree);
-    if (r == -ENOTDIR)
-        return bind_refuse(err, r, "bind onto", step->target,
+    if (mismatch) /* the kernel says no more than EINVAL */
+        return bind_refuse(err, -ENOTDIR, "bind onto", step->target,
                       "one of them is a directory and the other is not", "");
     return r < 0 ? fail(err, r, "mount", step->target) : 0;
 }
@@ -185,7 +188,6 @@ static int mount_proc(const struct plan_step *step, struct cordon_error *err)
 {
     const struct plan_step sys = {.kind = STEP_BIND,
                                   .flags = STEP_RDONLY | STEP_OWN,
-                                  .fd = -1,
                                   .source = "/proc/sys",
                                   .target = "proc/sys"};
     bool readonly = true;
@@ -324,7 +326,7 @@ static int copy_roots(const struct plan *plan, const struct layer_trees *trees, 
 {
     for (size_t i = 1; i < plan->step_count; i++) {
         const struct plan_step *step = &plan->steps[i];
-        if (step->kind != STEP_BIND || step->fd >= 0 || strcmp(step->source, "/") != 0 ||
+        if (step->kind != STEP_BIND || (step->flags & STEP_FD) != 0 || strcmp(step->source, "/") != 0 ||
             (trees != NULL && trees->of_step[i] >= 0))
             continue;
         if (*count == EARLY_MAX)
