@@ -16,6 +16,8 @@
 
 #define POLICY_MAX_BINDS 8192
 #define POLICY_MAX_NAMES 4096 /* environment names, hidden paths, requirements: each */
+#define POLICY_MAX_PROTECT 64
+#define POLICY_MAX_PROTECT_DEPTH 4 /* components of a protected name */
 #define POLICY_MAX_BYTES (1024 * 1024)
 #define POLICY_MAX_PATH 4095
 
@@ -55,14 +57,15 @@ struct policy_bind {
     bool optional;       /* a missing source is not an error */
 };
 
+/* In all lists `room` is what the arena copy can hold; 0 while a list is a profile's static one. */
 struct policy_binds {
     struct policy_bind *items;
-    size_t count;
+    size_t count, room;
 };
 
 struct policy_names {
     const char **items;
-    size_t count;
+    size_t count, room;
 };
 
 struct policy_var {
@@ -72,7 +75,7 @@ struct policy_var {
 
 struct policy_vars {
     struct policy_var *items;
-    size_t count;
+    size_t count, room;
 };
 
 struct policy_env {
@@ -90,7 +93,7 @@ struct policy_limits {
     bool output_given;             /* asked for by name: holds for output that passes through too */
     enum policy_overflow on_overflow;
     uint64_t grace_ms;
-    double cpus;                   /* cores; 0: no limit */
+    double cpus;                   /* cores, in whole thousandths; 0: no limit */
 };
 
 struct policy {
@@ -99,7 +102,10 @@ struct policy {
     bool system_ro;
     struct policy_binds rw, ro;
     bool rw_cwd;               /* the caller's own directory is writable at its own path */
-    struct policy_names hide;  /* absolute paths and globs */
+    struct policy_names protect; /* relative names kept read-only in every writable tree, cwd too,
+                                    unless a bind names them */
+    struct policy_names hide;  /* paths inside, and globs: absolute, or beneath any bind by a leading
+                                  double star and slash */
     enum policy_work work;
     const char *work_host;     /* with WORK_HOST */
     uint64_t tmp_bytes;
@@ -110,7 +116,8 @@ struct policy {
     enum policy_uid uid;
     enum policy_seccomp seccomp;
     enum policy_forbidden on_forbidden;
-    const char *cwd;           /* inside; NULL: /work in view mode, the caller's own in guard mode */
+    const char *cwd;           /* inside; NULL: the caller's own in guard mode and with rw_cwd, else
+                                  /work */
     enum policy_backend backend;
     struct policy_names require; /* CAPABILITY or CAPABILITY:MECHANISM */
     bool allow_partial;
@@ -118,6 +125,7 @@ struct policy {
 
 /* The built-in profile; everything it points to is static. */
 void policy_init(struct policy *policy, enum policy_profile profile);
+const char *policy_profile_about(enum policy_profile profile); /* one line for people */
 
 /* The words of the documents: closed sets, both ways. name() never returns NULL; parse() gives -1. */
 const char *policy_profile_name(enum policy_profile v);
@@ -136,6 +144,44 @@ const char *policy_overflow_name(enum policy_overflow v);
 int policy_overflow_parse(const char *s);
 const char *policy_backend_name(enum policy_backend v);
 int policy_backend_parse(const char *s);
+const char *policy_work_name(enum policy_work v);
+int policy_work_parse(const char *s);
+
+/* The same sets as data, for tables and messages. */
+struct policy_words {
+    const char *const *names;
+    int count;
+};
+extern const struct policy_words policy_profile_words, policy_fs_mode_words, policy_net_words,
+    policy_uid_words, policy_seccomp_words, policy_forbidden_words, policy_overflow_words,
+    policy_backend_words, policy_work_words;
+int policy_words_parse(const struct policy_words *words, const char *s);
+/* "a, b, c" for messages; cut if it does not fit. */
+void policy_words_list(const struct policy_words *words, char *out, size_t size);
+
+/*
+ * The limits that are plain numbers, for everybody who reads, checks or prints them. Zero means
+ * the profile's default where `zero` says so and is refused elsewhere.
+ */
+enum policy_unit { UNIT_MS, UNIT_BYTES, UNIT_COUNT };
+enum policy_zero { ZERO_REFUSED, ZERO_DEFAULT, ZERO_TAKEN };
+
+struct policy_limit {
+    const char *key;     /* in "limits" of a document, but for tmp_bytes, which is in "fs" */
+    const char *pointer; /* JSON pointer of the same */
+    size_t offset;       /* of an uint64_t in struct policy */
+    enum policy_unit unit;
+    enum policy_zero zero;
+    bool unlimited;      /* null in a document, "none" in an option */
+    uint64_t min, max;   /* of what is neither zero nor unlimited */
+};
+#define POLICY_LIMIT_COUNT 8
+extern const struct policy_limit policy_limit_table[POLICY_LIMIT_COUNT];
+const struct policy_limit *policy_limit_find(const char *key);
+
+/* NULL, or the reason why `value` cannot be this limit, in static memory or `room`. */
+const char *policy_limit_wrong(const struct policy_limit *limit, uint64_t value, char *room,
+                               size_t size);
 
 /*
  * Adding to a list copies it into `arena` (profiles are static). Paths are normalised lexically;
@@ -151,9 +197,28 @@ int policy_add_var(struct policy_vars *list, struct arena *arena, const char *na
 /*
  * What every policy must satisfy, one small function a rule: names of variables, absolute and
  * normalised paths, limits in range, contradictions (a bind that work would hide, a bind over
- * /proc or /dev, the same target twice, cwd outside ...). `err->subject` is a JSON pointer.
+ * /proc or /dev, the same target twice in one list, ...). `err->subject` is a JSON pointer.
  */
 int policy_validate(const struct policy *policy, struct cordon_error *err);
+
+/* What is allowed and still deserves a word; `pointer` is a JSON pointer. */
+typedef void policy_warning_fn(void *context, const char *pointer, const char *text);
+void policy_warnings(const struct policy *policy, policy_warning_fn *warn, void *context);
+
+/*
+ * Whether `policy` asks for nothing beyond `ceiling`: no path, variable, limit or loosening that
+ * the ceiling does not grant. `err->subject` points at the first excess.
+ */
+int policy_within(const struct policy *policy, const struct policy *ceiling,
+                  struct cordon_error *err);
+
+/* `path` is `dir` or beneath it; both normalised. */
+bool policy_path_beneath(const char *path, const char *dir);
+
+/* NAME or PREFIX_* against a name. */
+bool policy_name_matches(const char *pattern, const char *name);
+/* Variables that make a loader or interpreter run foreign code: LD_*, PYTHONPATH, ... */
+bool policy_loader_variable(const char *name);
 
 /* Lexical: collapses //, . and ..; NULL if out of memory. The path must be absolute. */
 char *policy_normalize_path(struct arena *arena, const char *path);

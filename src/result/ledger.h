@@ -4,28 +4,7 @@
  */
 #pragma once
 
-#include <stdbool.h>
-
-enum capability {
-    CAP_WALL_TIME,
-    CAP_CPU_TIME,
-    CAP_MEMORY,
-    CAP_PIDS,
-    CAP_OPEN_FILES,
-    CAP_OUTPUT,
-    CAP_FILESYSTEM,
-    CAP_NETWORK,
-    CAP_SYSCALLS,
-    CAP_PRIVILEGES,
-    CAP_ENVIRONMENT,
-    CAP_PROCESSES,
-    CAP_IPC,
-    CAP_DEVICES,
-    CAPABILITY_COUNT,
-};
-
-const char *capability_name(enum capability c); /* "wall_time" */
-int capability_parse(const char *name);         /* -1 if there is none */
+#include "plan/plan.h"
 
 struct ledger_entry {
     char requested[96];   /* as JSON: null, true, a number, a string; null: nothing was asked */
@@ -37,3 +16,6 @@ struct ledger_entry {
 struct ledger {
     struct ledger_entry entries[CAPABILITY_COUNT];
 };
+
+/* The plan's claims against what was proven; `ran`: the payload was started. */
+void ledger_fill(struct ledger *out, const struct plan *plan, uint32_t proven, bool ran);

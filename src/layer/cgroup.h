@@ -1,0 +1,112 @@
+/*
+ * Cgroup layer: limits and counts the whole tree of a sandbox.
+ *
+ * Lifecycle    probe(), sweep(), prepare(), release() and the questions in between run in the
+ *              supervisor; enter() is the first act of the sandbox's init, so nothing of the
+ *              sandbox ever runs outside.
+ * Invariant    A prepared layer has every limit of the plan in force: each was read back and is
+ *              not above what was asked. A failed prepare() leaves nothing behind.
+ * Liveness     The supervisor holds a lock on each directory it made; a directory that nobody
+ *              locks, of a process that is gone, was left by a supervisor that was killed.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "plan/host_cgroup.h"
+#include "plan/plan_cgroup.h"
+
+#define CGROUP_UNKNOWN UINT64_MAX /* a counter that this kernel does not offer */
+
+/* One directory that was made; controllers of one hierarchy share it. */
+struct layer_cgroup_group {
+    enum cgroup_version version;
+    unsigned hierarchy;
+    int dir_fd;   /* owned; carries the lock */
+    int procs_fd; /* owned; cgroup.procs for writing */
+    char path[CGROUP_PATH_SIZE + 64];
+};
+
+struct layer_cgroup {
+    struct layer_cgroup_group groups[CGROUP_CONTROLLER_COUNT];
+    unsigned group_count;
+    int of[CGROUP_CONTROLLER_COUNT]; /* index into groups, or -1 */
+
+    /* What was read back; PARSE_UNLIMITED (0 for the quota) where nothing was asked. */
+    uint64_t mem_bytes, pids, cpu_quota_us;
+    bool swap_limited; /* swap is inside the memory limit, or forbidden */
+
+    int oom_fd; /* owned; -1: the kernel offers none */
+    bool oom_seen;
+
+    /* CGROUP_ROUTE_LEAF */
+    int own_fd; /* owned; the caller's own group, with a shared lock */
+    char leaf[CGROUP_PATH_SIZE + 64];
+};
+
+#define LAYER_CGROUP_INIT                                            \
+    ((struct layer_cgroup){.of = {-1, -1, -1, -1},                   \
+                           .mem_bytes = PARSE_UNLIMITED,             \
+                           .pids = PARSE_UNLIMITED,                  \
+                           .oom_fd = -1,                             \
+                           .own_fd = -1})
+
+struct cgroup_usage {
+    uint64_t cpu_usec;
+    uint64_t mem_peak_bytes;
+    uint64_t oom_kills;
+    uint64_t pids_denied; /* forks that the pids limit refused */
+};
+
+/* A handful of system calls for a caller without any cgroup; never reads the mount table. */
+void layer_cgroup_probe(struct host_cgroup *out);
+
+/* Where the probe looks; tests have their own tree. */
+struct cgroup_source {
+    const char *root;      /* "/sys/fs/cgroup" */
+    const char *self_text; /* the content of /proc/self/cgroup */
+    enum cgroup_version (*mounted)(const char *path); /* what is mounted there */
+};
+void layer_cgroup_probe_from(const struct cgroup_source *source, struct host_cgroup *out);
+
+/*
+ * The line of /proc/self/cgroup for a v1 controller, or for v2 if `controller` is NULL: its
+ * hierarchy, the list of its controllers and the path. -ENODATA if there is none, -ENAMETOOLONG.
+ */
+int cgroup_own_path(const char *self_text, const char *controller, unsigned *hierarchy,
+                    char list[static 128], char path[static CGROUP_PATH_SIZE]);
+
+/* Every controller that `want` needs must be in `host`. On failure `self` is unchanged. */
+int layer_cgroup_prepare(struct layer_cgroup *self, const struct host_cgroup *host,
+                         const struct plan_cgroup *want, struct cordon_error *err);
+
+/*
+ * Moves the calling process in; 0 or -errno. Raw calls, async-signal-safe. Works after a change of
+ * uid and in a new user namespace: the credentials that opened the descriptors count.
+ */
+long layer_cgroup_enter(const struct layer_cgroup *self);
+
+/*
+ * A descriptor to poll for layer_cgroup_oom_events(); when it fires, layer_cgroup_oom_seen() says
+ * whether memory really ran out, and arms it again. -1 where there is none.
+ */
+int layer_cgroup_oom_fd(const struct layer_cgroup *self);
+short layer_cgroup_oom_events(const struct layer_cgroup *self);
+bool layer_cgroup_oom_seen(struct layer_cgroup *self);
+
+/* Counters of controllers that are not prepared are CGROUP_UNKNOWN. 0 or -errno. */
+int layer_cgroup_usage(const struct layer_cgroup *self, struct cgroup_usage *out);
+
+/* Ends every process inside, and waits for that, bounded. 0, or -EBUSY if some still live. */
+int layer_cgroup_kill(const struct layer_cgroup *self);
+
+/* Nothing lives inside (zombies aside); the proof of "nothing survives" where there is a cgroup. */
+bool layer_cgroup_empty(const struct layer_cgroup *self);
+
+/* Removes what prepare() made. Idempotent; safe on a layer that was never prepared. */
+void layer_cgroup_release(struct layer_cgroup *self);
+
+/* Removes empty directories that killed supervisors of the same user left. */
+void layer_cgroup_sweep(const struct host_cgroup *host);

@@ -1,0 +1,58 @@
+/*
+ * What the generator of the programs and the layer that loads them must agree on: the verdicts of
+ * calls.def and the numbering of the variants.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "policy/policy.h"
+
+enum verdict {
+    VERDICT_ABSENT, /* what is not listed: the generator's table starts as zeros */
+    VERDICT_ALLOW,
+    VERDICT_FORBID,
+    VERDICT_UNSEEN,
+    VERDICT_PROOF,
+    VERDICT_CLONE,
+    VERDICT_IOCTL,
+    VERDICT_PERSONALITY,
+    VERDICT_SOCKET,
+    VERDICT_MODE_1, /* the number is the argument that holds the mode; for open, the flags */
+    VERDICT_MODE_2,
+    VERDICT_NODE_1,
+    VERDICT_NODE_2,
+    VERDICT_OPEN_1,
+    VERDICT_OPEN_2,
+    VERDICT_COUNT,
+};
+
+/* A later dimension is a field here and a factor below. */
+struct seccomp_choice {
+    enum policy_seccomp level;
+    enum policy_forbidden on_forbidden;
+    bool deny_memfd; /* there is no memory cgroup: memory that no resident size shows is ENOSYS */
+};
+
+#define SECCOMP_LEVELS 2 /* SECCOMP_OFF has no program */
+#define SECCOMP_ACTIONS 3
+#define SECCOMP_VARIANTS (SECCOMP_LEVELS * SECCOMP_ACTIONS * 2)
+
+static inline unsigned seccomp_variant(const struct seccomp_choice *choice)
+{
+    return ((unsigned)choice->level * SECCOMP_ACTIONS + (unsigned)choice->on_forbidden) * 2 +
+           (choice->deny_memfd ? 1 : 0);
+}
+
+static inline struct seccomp_choice seccomp_choice_of(unsigned variant)
+{
+    return (struct seccomp_choice){
+        .level = (enum policy_seccomp)(variant / 2 / SECCOMP_ACTIONS),
+        .on_forbidden = (enum policy_forbidden)(variant / 2 % SECCOMP_ACTIONS),
+        .deny_memfd = variant % 2 != 0,
+    };
+}
+
+/* The proof call of variant v answers this plus v: far above what a kernel gives, and below 4096,
+ * where results stop being errors. */
+#define SECCOMP_PROOF_ERRNO 3900

@@ -1,0 +1,390 @@
+#include "layer/mounts.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+
+#include "sys/file.h"
+#include "sys/mount.h"
+
+#define TMPFS_MAGIC 0x01021994
+#define ST_RDONLY_FLAG 0x0001
+#define FD_PATH_SIZE 32
+#define ALL_OF_IT (TREE_EMPTY_PATH | TREE_RECURSIVE)
+
+static int fail(struct cordon_error *err, long r, const char *what, const char *subject)
+{
+    return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_MOUNTS, (int)-r, what, subject);
+}
+
+/* A mistake in the policy rather than in the host. */
+static int refuse(struct cordon_error *err, long r, const char *what, const char *subject,
+                  const char *why, const char *remedy)
+{
+    err_set(err, CORDON_ERROR_POLICY, CORDON_LAYER_MOUNTS, (int)-r, what, subject);
+    err_why(err, why);
+    err_remedy(err, remedy);
+    return (int)r;
+}
+
+/* The directories above a path on a file system of our own. */
+static long make_parents(const char *path)
+{
+    char part[4096];
+    size_t len = strlen(path);
+    if (len >= sizeof part)
+        return -ENAMETOOLONG;
+    memcpy(part, path, len + 1);
+    for (char *p = strchr(part, '/'); p != NULL; p = strchr(p + 1, '/')) {
+        *p = '\0';
+        long r = sys_mkdir(part, 0755);
+        if (r < 0 && r != -EEXIST)
+            return r;
+        *p = '/';
+    }
+    return 0;
+}
+
+static long make_dir(const char *path, unsigned mode)
+{
+    long r = sys_mkdir(path, mode);
+    if (r == -ENOENT && (r = make_parents(path)) == 0)
+        r = sys_mkdir(path, mode);
+    return r == -EEXIST ? 0 : r;
+}
+
+static long make_file(const char *path, unsigned mode)
+{
+    const int flags = O_WRONLY | O_CREAT | O_NOFOLLOW;
+    long fd = sys_open(AT_FDCWD, path, flags, mode);
+    if (fd == -ENOENT && (fd = make_parents(path)) == 0)
+        fd = sys_open(AT_FDCWD, path, flags, mode);
+    return fd;
+}
+
+static int write_file(const struct plan_step *step, struct cordon_error *err)
+{
+    long fd = make_file(step->target, step->mode);
+    if (fd < 0)
+        return fail(err, fd, "create file", step->target);
+    long r = sys_write((int)fd, step->source, strlen(step->source));
+    sys_close((int)fd);
+    return r < 0 ? fail(err, r, "write file", step->target) : 0;
+}
+
+/* mount() wants a name; this one leads to exactly the descriptor. No libc, as all here. */
+static void fd_path(char out[FD_PATH_SIZE], int fd)
+{
+    static const char prefix[] = "/proc/self/fd/";
+    int scale = 1;
+    memcpy(out, prefix, sizeof prefix - 1);
+    char *p = out + sizeof prefix - 1;
+    while (fd / scale >= 10)
+        scale *= 10;
+    for (; scale > 0; scale /= 10)
+        *p++ = (char)('0' + fd / scale % 10);
+    *p = '\0';
+}
+
+/* Mount options in `source`. A target on the host's ground is reached without following links. */
+static int mount_tmpfs(const struct plan_step *step, struct cordon_error *err)
+{
+    char path[FD_PATH_SIZE];
+    const char *target = step->target;
+    int fd = -1;
+    if ((step->flags & STEP_MAKE) != 0) {
+        long r = make_dir(target, 0755);
+        if (r < 0)
+            return fail(err, r, "create directory", target);
+    } else {
+        fd = sys_open_in_root(AT_FDCWD, target, O_PATH | O_DIRECTORY);
+        if (fd < 0 && (step->flags & STEP_OPTIONAL) != 0)
+            return 0;
+        if (fd < 0)
+            return fail(err, fd, "open mount point", target);
+        fd_path(path, fd);
+        target = path;
+    }
+    long r = sys_mount("tmpfs", target, "tmpfs", MS_NOSUID | MS_NODEV, step->source);
+    sys_close(fd);
+    return r < 0 ? fail(err, r, "mount tmpfs", step->target) : 0;
+}
+
+/* What is to appear: a descriptor without a mount of its own, or 0 in *skip. */
+static int open_source(const struct plan_step *step, bool *skip, struct stat *st,
+                       struct cordon_error *err)
+{
+    static const char what[] = "open bind source";
+    const bool listed = (step->flags & STEP_LISTED) != 0;
+    const bool optional = (step->flags & STEP_OPTIONAL) != 0;
+    int fd = (step->flags & STEP_OWN) != 0
+                 ? sys_open_in_root(AT_FDCWD, step->target, O_PATH)
+                 : sys_open(AT_FDCWD, step->source, O_PATH | (listed ? O_NOFOLLOW : 0), 0);
+    *skip = false;
+    if (fd < 0 && optional) {
+        *skip = true;
+        return 0;
+    }
+    if (fd == -ENOENT || fd == -ENOTDIR)
+        return refuse(err, fd, what, step->source, "",
+                      "create it first, or give the bind \"optional\": true in a policy document");
+    if (fd < 0)
+        return refuse(err, fd, what, step->source, "", "");
+    long r = sys_call(SYS_newfstatat, fd, "", st, AT_EMPTY_PATH);
+    if (r < 0) {
+        sys_close(fd);
+        return fail(err, r, "look at bind source", step->source);
+    }
+    if (S_ISLNK(st->st_mode)) {
+        sys_close(fd);
+        if (listed)
+            return refuse(err, -ELOOP, what, step->source, "is a symbolic link", "name its target instead");
+        *skip = true;
+        return 0;
+    }
+    return fd;
+}
+
+/* A detached, private copy of the tree, with flags that only ever take away. */
+static int clone_tree(int source, const struct plan_step *step, struct cordon_error *err)
+{
+    const struct sys_mount_attr attr = {
+        .set = ATTR_NOSUID | ATTR_NODEV | ((step->flags & STEP_RDONLY) != 0 ? (uint64_t)ATTR_RDONLY : 0),
+        .propagation = MS_PRIVATE,
+    };
+    int tree = sys_open_tree(source, "", TREE_CLONE | ALL_OF_IT);
+    if (tree < 0)
+        return fail(err, tree, "copy the mounts of", step->source);
+    long r = sys_mount_setattr(tree, "", ALL_OF_IT, &attr);
+    if (r < 0) {
+        sys_close(tree);
+        return fail(err, r, "set mount flags of", step->source);
+    }
+    return tree;
+}
+
+static int open_target(const struct plan_step *step, bool directory, struct cordon_error *err)
+{
+    if ((step->flags & STEP_MAKE) != 0) {
+        long r = directory ? make_dir(step->target, 0755) : make_file(step->target, 0444);
+        if (r < 0)
+            return fail(err, r, "create mount point", step->target);
+        if (!directory)
+            sys_close((int)r);
+    }
+    int fd = sys_open_in_root(AT_FDCWD, step->target, O_PATH);
+    if (fd == -ENOENT || fd == -ENOTDIR)
+        return refuse(err, fd, "bind onto", step->target,
+                      "it does not exist beneath another bind",
+                      "nothing is ever created in your tree: create it there first");
+    if (fd == -ELOOP)
+        return refuse(err, fd, "bind onto", step->target, "a symbolic link is in the way",
+                      "name the place that the link leads to");
+    return fd < 0 ? fail(err, fd, "open mount point", step->target) : fd;
+}
+
+/* `readonly` stays true only while every read-only mount says that it is. */
+static int bind_tree(const struct plan_step *step, int prepared, bool *readonly,
+                     struct cordon_error *err)
+{
+    struct stat st;
+    bool skip = false;
+    int source = prepared >= 0 ? prepared : open_source(step, &skip, &st, err);
+    if (source < 0 || skip)
+        return source < 0 ? source : 0;
+
+    int tree = -1;
+    if (prepared >= 0) {
+        long r = sys_call(SYS_newfstatat, prepared, "", &st, AT_EMPTY_PATH);
+        tree = r < 0 ? fail(err, r, "look at bind source", step->source) : prepared;
+    } else {
+        tree = clone_tree(source, step, err);
+        sys_close(source);
+    }
+    int target = tree < 0 ? tree : open_target(step, S_ISDIR(st.st_mode), err);
+    if (target < 0) {
+        sys_close(tree);
+        return target;
+    }
+    long r = sys_move_mount(tree, "", target, "", MOVE_FROM_EMPTY | MOVE_TO_EMPTY);
+    sys_close(target);
+    if ((step->flags & STEP_RDONLY) != 0) {
+        struct statfs fs = {0};
+        *readonly = *readonly && sys_fstatfs(tree, &fs) == 0 && (fs.f_flags & ST_RDONLY_FLAG) != 0;
+    }
+    sys_close(tree);
+    if (r == -ENOTDIR)
+        return refuse(err, r, "bind onto", step->target,
+                      "one of them is a directory and the other is not", "");
+    return r < 0 ? fail(err, r, "mount", step->target) : 0;
+}
+
+static int bind_device(const struct plan_step *step, struct cordon_error *err)
+{
+    long fd = make_file(step->target, 0666);
+    if (fd < 0)
+        return fail(err, fd, "create file", step->target);
+    sys_close((int)fd);
+    long r = sys_mount(step->source, step->target, NULL, MS_BIND, NULL);
+    return r < 0 ? fail(err, r, "mount device", step->source) : 0;
+}
+
+static int mount_devpts(const struct plan_step *step, struct cordon_error *err)
+{
+    long r = make_dir(step->target, 0755);
+    if (r == 0)
+        r = sys_mount("devpts", step->target, "devpts", MS_NOSUID | MS_NOEXEC,
+                      "newinstance,ptmxmode=0666,mode=0620");
+    return r < 0 ? fail(err, r, "mount devpts", step->target) : 0;
+}
+
+static int mount_proc(const struct plan_step *step, struct cordon_error *err)
+{
+    const struct plan_step sys = {.kind = STEP_BIND,
+                                  .flags = STEP_RDONLY | STEP_OWN,
+                                  .source = "/proc/sys",
+                                  .target = "proc/sys"};
+    bool readonly = true;
+    long r = make_dir(step->target, 0555);
+    if (r == -EROFS) /* guard mode: it stands in the host's tree */
+        r = 0;
+    if (r == 0)
+        r = sys_mount("proc", step->target, "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
+    if (r < 0) {
+        fail(err, r, "mount proc", step->target);
+        err_remedy(err, r == -EPERM ? "this host covers parts of /proc, as containers do, and the "
+                                      "kernel then refuses a new one"
+                                    : "");
+        return (int)r;
+    }
+    return bind_tree(&sys, -1, &readonly, err);
+}
+
+/* The first step: something to stand on, on top of the old root. Leaves it as the cwd. */
+static int enter_root(const struct plan_step *step, struct cordon_error *err)
+{
+    int root = -1;
+    if (step->kind == STEP_HOST_TREE) {
+        const struct plan_step whole = {.flags = STEP_RDONLY, .source = "/"};
+        int old = sys_open(AT_FDCWD, "/", O_PATH | O_DIRECTORY, 0);
+        if (old < 0)
+            return fail(err, old, "open", "/");
+        root = clone_tree(old, &whole, err);
+        sys_close(old);
+        if (root < 0)
+            return root;
+    } else {
+        int context = (int)sys_call(SYS_fsopen, "tmpfs", 1 /* FSOPEN_CLOEXEC */);
+        if (context < 0)
+            return fail(err, context, "open a file system context", "tmpfs");
+        sys_call(SYS_fsconfig, context, FSCONFIG_STRING, "mode", "0755", 0);
+        long r = sys_call(SYS_fsconfig, context, FSCONFIG_CREATE, 0, 0, 0);
+        root = r < 0 ? (int)r
+                     : (int)sys_call(SYS_fsmount, context, 1 /* FSMOUNT_CLOEXEC */,
+                                     ATTR_NOSUID | ATTR_NODEV);
+        sys_close(context);
+        if (root < 0)
+            return fail(err, root, "mount tmpfs", "/");
+    }
+    long r = sys_move_mount(root, "", AT_FDCWD, "/", MOVE_FROM_EMPTY);
+    if (r == 0)
+        r = sys_call(SYS_fchdir, root);
+    sys_close(root);
+    return r < 0 ? fail(err, r, "stand on the new root", "/") : 0;
+}
+
+static int apply_step(const struct plan_step *step, int prepared, bool *readonly,
+                      struct cordon_error *err)
+{
+    long r;
+    switch (step->kind) {
+    case STEP_TMPFS:
+        return mount_tmpfs(step, err);
+    case STEP_DIR:
+        r = make_dir(step->target, step->mode);
+        return r < 0 ? fail(err, r, "create directory", step->target) : 0;
+    case STEP_LINK:
+        r = sys_symlink(step->source, step->target);
+        return r < 0 ? fail(err, r, "create link", step->target) : 0;
+    case STEP_FILE:
+        return write_file(step, err);
+    case STEP_BIND:
+        return bind_tree(step, prepared, readonly, err);
+    case STEP_DEVICE:
+        return bind_device(step, err);
+    case STEP_DEVPTS:
+        return mount_devpts(step, err);
+    case STEP_PROC:
+        return mount_proc(step, err);
+    case STEP_HOST_TREE:
+        break; /* only ever the first one */
+    }
+    return fail(err, -EINVAL, "apply step", step->target);
+}
+
+/* What was to be read-only once everything stands in it. */
+static int seal(const struct plan *plan, struct cordon_error *err)
+{
+    static const struct sys_mount_attr attr = {.set = ATTR_RDONLY};
+    for (size_t i = 0; i < plan->step_count; i++) {
+        const struct plan_step *step = &plan->steps[i];
+        if (step->kind != STEP_TMPFS || (step->flags & STEP_RDONLY) == 0)
+            continue;
+        long r = sys_mount_setattr(AT_FDCWD, i == 0 ? "." : step->target, 0, &attr);
+        if (r < 0 && !(r == -ENOENT && (step->flags & STEP_OPTIONAL) != 0))
+            return fail(err, r, "seal", step->target);
+    }
+    return 0;
+}
+
+static bool is_readonly(const char *path)
+{
+    struct statfs fs = {0};
+    return sys_call(SYS_statfs, path, &fs) == 0 && (fs.f_flags & ST_RDONLY_FLAG) != 0;
+}
+
+static bool is_own_dev(void)
+{
+    struct statfs fs = {0};
+    return sys_call(SYS_statfs, "/dev", &fs) == 0 && fs.f_type == TMPFS_MAGIC &&
+           (fs.f_flags & ST_RDONLY_FLAG) != 0;
+}
+
+int layer_mounts_apply(const struct plan *plan, const int *prepared, uint32_t *proof,
+                       struct cordon_error *err)
+{
+    bool readonly = true;
+    if (plan->step_count == 0)
+        return 0;
+    /* In view mode nothing of the old tree is kept but copies, and those are private. Guard mode
+     * mounts onto a copy of the host's tree: nothing may travel back. */
+    if (plan->fs_mode == FS_GUARD) {
+        long r = sys_mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
+        if (r < 0)
+            return fail(err, r, "make mounts private", "/");
+    }
+    int r = enter_root(&plan->steps[0], err);
+    for (size_t i = 1; r == 0 && i < plan->step_count; i++)
+        r = apply_step(&plan->steps[i], prepared == NULL ? -1 : prepared[i], &readonly, err);
+    if (r == 0)
+        r = seal(plan, err);
+    if (r < 0)
+        return r;
+
+    /* Old and new root are stacked on "."; until the detach "/.." would reach the old one, so
+     * nobody is released in between. */
+    long rc = sys_pivot_root(".", ".");
+    if (rc == 0)
+        rc = sys_umount(".", MNT_DETACH);
+    if (rc == 0)
+        rc = sys_call(SYS_chdir, "/");
+    if (rc < 0)
+        return fail(err, rc, "leave the old root", "/");
+
+    if (readonly && is_readonly("/") && is_readonly("/proc/sys"))
+        *proof |= PROOF_READONLY;
+    if (is_own_dev())
+        *proof |= PROOF_DEVICES;
+    return 0;
+}

@@ -1,0 +1,98 @@
+#include "layer/privileges.h"
+
+#include <errno.h>
+#include <linux/keyctl.h>
+#include <string.h>
+
+#include "sys/process.h"
+
+static int fail(struct cordon_error *err, enum cordon_layer layer, long r, const char *what,
+                const char *subject)
+{
+    return err_set(err, CORDON_ERROR_SETUP, layer, (int)-r, what, subject);
+}
+
+static const char *rlimit_name(int resource)
+{
+    return resource == RLIMIT_NOFILE  ? "RLIMIT_NOFILE"
+           : resource == RLIMIT_NPROC ? "RLIMIT_NPROC"
+           : resource == RLIMIT_CPU   ? "RLIMIT_CPU"
+                                      : "RLIMIT_CORE";
+}
+
+int layer_rlimits_apply(const struct plan *plan, uint32_t *proof, struct cordon_error *err)
+{
+    for (size_t i = 0; i < plan->rlimit_count; i++) {
+        const struct plan_rlimit *want = &plan->rlimits[i];
+        struct rlimit set = {.rlim_cur = want->soft, .rlim_max = want->hard};
+        struct rlimit seen;
+        long r = sys_prlimit(want->resource, NULL, &seen);
+        if (r == 0) {
+            /* An ordinary caller cannot raise its own hard limit; a lower one is stricter. */
+            if (set.rlim_max > seen.rlim_max)
+                set.rlim_max = seen.rlim_max;
+            if (set.rlim_cur > set.rlim_max)
+                set.rlim_cur = set.rlim_max;
+            r = sys_prlimit(want->resource, &set, NULL);
+        }
+        if (r == 0)
+            r = sys_prlimit(want->resource, NULL, &seen);
+        if (r < 0)
+            return fail(err, CORDON_LAYER_RLIMITS, r, "set limit", rlimit_name(want->resource));
+        if (want->resource == RLIMIT_NOFILE && seen.rlim_max <= plan->nofile)
+            *proof |= PROOF_NOFILE;
+        if (want->resource == RLIMIT_NPROC && seen.rlim_max <= plan->nproc)
+            *proof |= PROOF_NPROC;
+    }
+    return 0;
+}
+
+int layer_keyring_apply(uint32_t *proof, struct cordon_error *err)
+{
+    long before = sys_call(SYS_keyctl, KEYCTL_GET_KEYRING_ID, KEY_SPEC_SESSION_KEYRING, 0);
+    long after = sys_call(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, 0);
+    if (after == -EDQUOT)
+        return 1;
+    /* A kernel without keys has none to share. */
+    if (after < 0 && after != -ENOSYS)
+        return fail(err, CORDON_LAYER_PRIVILEGES, after, "join a new session keyring", "keyctl");
+    if (after == -ENOSYS || after != before)
+        *proof |= PROOF_KEYRING;
+    return 0;
+}
+
+int layer_no_new_privs(uint32_t *proof, struct cordon_error *err)
+{
+    long r = sys_prctl(PR_SET_NO_NEW_PRIVS, 1, 0);
+    if (r < 0)
+        return fail(err, CORDON_LAYER_PRIVILEGES, r, "set no_new_privs", "prctl");
+    if (sys_prctl(PR_GET_NO_NEW_PRIVS, 0, 0) == 1)
+        *proof |= PROOF_NO_NEW_PRIVS;
+    return 0;
+}
+
+int layer_capabilities_drop(uint32_t *proof, struct cordon_error *err)
+{
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct none[2];
+    memset(none, 0, sizeof none);
+
+    /* The bounding set has no one-call form; the kernel's last capability answers EINVAL + 1. */
+    unsigned long last = 0;
+    long r = 0;
+    for (; last < 64 && (r = sys_prctl(PR_CAPBSET_DROP, last, 0)) == 0; last++) {
+    }
+    if (r != -EINVAL)
+        return fail(err, CORDON_LAYER_PRIVILEGES, r, "drop the bounding set", "prctl");
+    r = sys_prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0);
+    if (r == 0)
+        r = sys_capset(&header, none);
+    if (r < 0)
+        return fail(err, CORDON_LAYER_PRIVILEGES, r, "drop capabilities", "capset");
+
+    struct __user_cap_data_struct seen[2] = {{.effective = 1}, {.effective = 1}};
+    if (sys_capget(&header, seen) == 0 && memcmp(seen, none, sizeof none) == 0 && last > 0 &&
+        sys_prctl(PR_CAPBSET_READ, last - 1, 0) == 0)
+        *proof |= PROOF_NO_CAPS;
+    return 0;
+}

@@ -1,0 +1,19 @@
+/*
+ * Privileges: rlimits, the session keyring, no_new_privs and capabilities. All run in the process
+ * that gives them up, between clone and exec.
+ */
+#pragma once
+
+#include "plan/plan.h"
+
+int layer_rlimits_apply(const struct plan *plan, uint32_t *proof, struct cordon_error *err);
+
+/*
+ * A session keyring of its own. 0 with PROOF_KEYRING; 1 without it, if the user's key quota is
+ * used up: then only a filter that refuses keyctl() keeps the caller's keys away.
+ */
+int layer_keyring_apply(uint32_t *proof, struct cordon_error *err);
+
+/* no_new_privs alone, then every capability in every set. */
+int layer_no_new_privs(uint32_t *proof, struct cordon_error *err);
+int layer_capabilities_drop(uint32_t *proof, struct cordon_error *err);

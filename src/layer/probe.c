@@ -1,0 +1,88 @@
+#include "layer/probe.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "layer/cgroup.h"
+#include "sys/landlock.h"
+
+/* Above everything that distributions, containers and systemd hand out, below what 32-bit signed
+ * numbers cannot hold. */
+#define SPARE_UID_FIRST 0x70000000u
+#define SPARE_UID_BITS 28
+
+static const char *const switch_names[] = {
+    [OFF_MOUNTS] = "mounts",     [OFF_NETNS] = "netns",     [OFF_IPCNS] = "ipcns",
+    [OFF_LANDLOCK] = "landlock", [OFF_SECCOMP] = "seccomp", [OFF_CGROUP] = "cgroup",
+    [OFF_RLIMITS] = "rlimits",   [OFF_KEYRING] = "keyring", [OFF_CAPABILITIES] = "capabilities",
+    [OFF_WATCHER] = "watcher",   [OFF_WIPE] = "wipe",
+};
+
+const char *host_switch_name(enum host_switch s)
+{
+    return switch_names[s];
+}
+
+static void probe_top(struct host *out)
+{
+    static const char *const paths[HOST_TOP_COUNT] = {"/bin",   "/sbin",  "/lib",
+                                                      "/lib32", "/lib64", "/libx32"};
+    for (size_t i = 0; i < HOST_TOP_COUNT; i++) {
+        struct host_top *top = &out->top[i];
+        top->path = paths[i];
+        ssize_t n = readlink(top->path, top->link, sizeof top->link - 1);
+        top->present = n > 0 || (n < 0 && errno == EINVAL);
+        top->link[n > 0 ? n : 0] = '\0';
+    }
+}
+
+/* Not sysconf(): glibc reads files for it. */
+static unsigned cores_of(void)
+{
+    unsigned long mask[64] = {0};
+    unsigned cores = 0;
+    long n = sys_call(SYS_sched_getaffinity, 0, sizeof mask, mask);
+    for (long i = 0; i < n / (long)sizeof mask[0]; i++)
+        cores += (unsigned)__builtin_popcountl(mask[i]);
+    return cores > 0 ? cores : 1;
+}
+
+static const char *home_of(char **env)
+{
+    for (; *env != NULL; env++) {
+        if (strncmp(*env, "HOME=/", 6) == 0)
+            return *env + 5;
+    }
+    return NULL;
+}
+
+int layer_probe(struct host *out, struct arena *arena, const struct policy *policy, char **caller_env,
+                struct cordon_error *err)
+{
+    char cwd[4096];
+    uint32_t random = 0;
+    *out = (struct host){.uid = geteuid(), .gid = getegid()};
+
+    int groups = getgroups(0, NULL);
+    out->groups = groups > 0 ? (unsigned)groups : 0;
+    int abi = sys_landlock_abi();
+    out->landlock_abi = abi > 0 ? abi : 0;
+    out->cores = cores_of();
+    if (policy->fs_mode == FS_VIEW && policy->system_ro) {
+        probe_top(out);
+        out->nix_store = access("/nix/store", F_OK) == 0;
+    }
+    const char *home = home_of(caller_env);
+    out->home = home == NULL ? NULL : policy_normalize_path(arena, home);
+    out->cwd = getcwd(cwd, sizeof cwd) != NULL && cwd[0] == '/' ? arena_strdup(arena, cwd) : NULL;
+    const struct policy_limits *limits = &policy->limits;
+    if (limits->mem_bytes != POLICY_UNLIMITED || limits->pids != POLICY_UNLIMITED ||
+        limits->cpu_ms != POLICY_UNLIMITED)
+        layer_cgroup_probe(&out->cgroup);
+    if (out->uid == 0 && getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
+        return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_IDENTITY, errno, "choose a host uid", "getrandom");
+    out->spare_uid = SPARE_UID_FIRST + random % ((1u << SPARE_UID_BITS) - 2);
+    return 0;
+}

@@ -1,0 +1,9 @@
+/* Finds the facts about this host. Cheap: a few dozen system calls, never the mount table. */
+#pragma once
+
+#include "plan/host.h"
+#include "policy/policy.h"
+
+/* Strings live in `arena`. `caller_env` may name the home directory. */
+int layer_probe(struct host *out, struct arena *arena, const struct policy *policy, char **caller_env,
+                struct cordon_error *err);

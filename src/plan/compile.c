@@ -1,0 +1,53 @@
+/* The order of the compiler: identity and namespaces, files, payload, limits, claims. */
+#include "plan/build.h"
+
+#include <errno.h>
+
+int plan_no_memory(struct plan_build *b)
+{
+    return err_set(b->err, CORDON_ERROR_SETUP, CORDON_LAYER_PLAN, ENOMEM, "make the plan", "");
+}
+
+static void identity(struct plan_build *b)
+{
+    struct plan *plan = b->plan;
+    const struct host *host = b->request->host;
+    const bool nobody = b->policy.uid == UID_NOBODY;
+
+    plan->uid_inside = nobody ? PLAN_NOBODY : host->uid;
+    plan->gid_inside = nobody ? PLAN_NOBODY : host->gid;
+    plan->switch_user = host->uid == 0;
+    plan->uid_host = plan->switch_user ? host->spare_uid : host->uid;
+    plan->gid_host = plan->switch_user ? (gid_t)host->spare_uid : host->gid;
+    plan->drop_caps = !host_off(host, OFF_CAPABILITIES) && !plan_off(b, CAP_PRIVILEGES);
+}
+
+static void namespaces(struct plan_build *b)
+{
+    struct plan *plan = b->plan;
+    const struct host *host = b->request->host;
+
+    plan->pidns = !plan_off(b, CAP_PROCESSES);
+    plan->netns = b->policy.net != NET_HOST && !host_off(host, OFF_NETNS) && !plan_off(b, CAP_NETWORK);
+    plan->loopback = plan->netns && b->policy.net == NET_LOOPBACK;
+    plan->ipcns = !host_off(host, OFF_IPCNS) && !plan_off(b, CAP_IPC);
+    plan->cgroupns = true;
+    plan->keyring = !host_off(host, OFF_KEYRING) && !plan_off(b, CAP_IPC);
+    plan->wipe = !host_off(host, OFF_WIPE) && !plan_off(b, CAP_ENVIRONMENT);
+}
+
+int plan_compile(struct plan *plan, struct arena *arena, const struct plan_request *request,
+                 struct cordon_error *err)
+{
+    struct plan_build b = {
+        .plan = plan, .arena = arena, .request = request, .policy = *request->policy, .err = err};
+    *plan = (struct plan){.arena = arena};
+    identity(&b);
+    namespaces(&b);
+    plan_build_limits(&b);
+    int r = plan_build_files(&b);
+    if (r == 0)
+        r = plan_build_payload(&b);
+    int claims = plan_build_claims(&b); /* also after a failure: the ledger is in every result */
+    return r < 0 ? r : claims;
+}

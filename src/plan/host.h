@@ -1,0 +1,59 @@
+/*
+ * Facts about this kernel, user and file tree, as plain data: layer_probe() finds them, tests
+ * invent their own.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "plan/host_cgroup.h"
+
+/* What can be switched off from outside in test builds, to prove that the ledger follows. */
+enum host_switch {
+    OFF_MOUNTS,
+    OFF_NETNS,
+    OFF_IPCNS,
+    OFF_LANDLOCK,
+    OFF_SECCOMP,
+    OFF_CGROUP,
+    OFF_RLIMITS,
+    OFF_KEYRING,
+    OFF_CAPABILITIES,
+    OFF_WATCHER,
+    OFF_WIPE,
+    HOST_SWITCH_COUNT,
+};
+
+const char *host_switch_name(enum host_switch s);
+
+#define HOST_TOP_COUNT 6
+
+/* How one of /bin, /sbin, /lib, /lib32, /lib64, /libx32 looks on the host. */
+struct host_top {
+    const char *path; /* "/bin" */
+    bool present;
+    char link[64]; /* its text if it is a symbolic link, else empty */
+};
+
+struct host {
+    uid_t uid;
+    gid_t gid;
+    unsigned groups;  /* supplementary groups of the caller */
+    int landlock_abi; /* 0: none */
+    struct host_cgroup cgroup;
+    unsigned cores;
+    struct host_top top[HOST_TOP_COUNT];
+    bool nix_store;
+    const char *cwd;  /* the caller's, absolute; NULL if it is gone */
+    const char *home; /* the caller's, from the user database or $HOME; NULL if unknown */
+    uid_t spare_uid;  /* with uid 0: a host uid that nobody uses, for this run */
+    uint32_t off;     /* bits 1 << enum host_switch */
+    uint32_t off_capabilities; /* bits 1 << enum capability */
+};
+
+static inline bool host_off(const struct host *host, enum host_switch s)
+{
+    return (host->off >> s & 1) != 0;
+}

@@ -1,0 +1,112 @@
+/* What is executed, with which environment, where, and under which per-process limits. */
+#include "plan/build.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "policy/environment.h"
+
+#define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
+
+static const char *path_of(char **envp)
+{
+    for (; *envp != NULL; envp++) {
+        if (strncmp(*envp, "PATH=", 5) == 0 && (*envp)[5] != '\0')
+            return *envp + 5;
+    }
+    return DEFAULT_PATH;
+}
+
+/* As execvp() would look: by name along PATH, or exactly where a slash says. */
+static int candidates(struct plan_build *b)
+{
+    struct plan *plan = b->plan;
+    const char *command = plan->command;
+    const char *path = strchr(command, '/') != NULL ? NULL : path_of(plan->envp);
+    size_t count = 1;
+    for (const char *p = path; p != NULL && *p != '\0'; p++)
+        count += *p == ':';
+
+    plan->candidates = arena_array(b->arena, count + 1, sizeof *plan->candidates);
+    if (plan->candidates == NULL)
+        return plan_no_memory(b);
+    if (path == NULL) {
+        plan->candidates[0] = command;
+        return 0;
+    }
+    for (size_t i = 0; i < count; i++) {
+        size_t len = strcspn(path, ":");
+        /* An empty element means the current directory. */
+        plan->candidates[i] = arena_printf(b->arena, "%.*s/%s", len == 0 ? 1 : (int)len,
+                                           len == 0 ? "." : path, command);
+        if (plan->candidates[i] == NULL)
+            return plan_no_memory(b);
+        path += len + (path[len] == ':');
+    }
+    return 0;
+}
+
+static void limit(struct plan *plan, int resource, uint64_t soft, uint64_t hard)
+{
+    plan->rlimits[plan->rlimit_count++] = (struct plan_rlimit){resource, soft, hard};
+}
+
+static void rlimits(struct plan_build *b)
+{
+    struct plan *plan = b->plan;
+    const struct policy_limits *limits = &b->policy.limits;
+
+    if (host_off(b->request->host, OFF_RLIMITS))
+        return;
+    limit(plan, RLIMIT_CORE, 0, 0); /* a core file would be written by the host's own rules */
+    if (limits->nofile != POLICY_UNLIMITED && !plan_off(b, CAP_OPEN_FILES)) {
+        limit(plan, RLIMIT_NOFILE, limits->nofile, limits->nofile);
+        plan->nofile = limits->nofile;
+    }
+    if (plan->nproc != 0)
+        limit(plan, RLIMIT_NPROC, plan->nproc, plan->nproc);
+    if (plan->cpu_ms != POLICY_UNLIMITED) {
+        /* A backstop for one process, soft below hard so that SIGXCPU comes first; the tree's total
+         * is counted elsewhere. */
+        uint64_t seconds = plan->cpu_ms / 1000 + 1;
+        limit(plan, RLIMIT_CPU, seconds, seconds + 1);
+    }
+}
+
+static const char *work_directory(const struct plan_build *b)
+{
+    if (b->plan->step_count == 0) /* only where a test switched the mounts off */
+        return b->request->host->cwd;
+    if (b->policy.cwd != NULL)
+        return b->policy.cwd;
+    if (b->policy.fs_mode == FS_GUARD || b->policy.rw_cwd)
+        return b->request->host->cwd;
+    return "/work";
+}
+
+int plan_build_payload(struct plan_build *b)
+{
+    struct plan *plan = b->plan;
+    char *const *caller = b->request->caller_env;
+
+    plan->argv = b->request->command;
+    plan->command = plan->argv[0];
+    plan->cwd = work_directory(b);
+    if (plan->cwd == NULL) {
+        err_set(b->err, CORDON_ERROR_POLICY, CORDON_LAYER_PLAN, ENOENT, "find the current directory", ".");
+        return -ENOENT;
+    }
+    plan->envp = plan_off(b, CAP_ENVIRONMENT) ? b->request->caller_env
+                                              : policy_environment(&b->policy, caller, b->arena);
+    if (plan->envp == NULL)
+        return plan_no_memory(b);
+
+    plan->seccomp = host_off(b->request->host, OFF_SECCOMP) || plan_off(b, CAP_SYSCALLS)
+                        ? SECCOMP_OFF
+                        : b->policy.seccomp;
+    plan->on_forbidden = b->policy.on_forbidden;
+    plan->host_sockets = b->policy.net == NET_HOST;
+    rlimits(b);
+    return candidates(b);
+}

@@ -1,0 +1,132 @@
+/*
+ * The plan: a policy joined with what this host can do, as an ordered list of steps. Pure data:
+ * it can be printed (--dry-run), compared and fuzzed without privileges, and everything that the
+ * processes inside need stands here, so that nothing is computed or allocated after clone().
+ */
+#pragma once
+
+#include "plan/host.h"
+#include "plan/plan_cgroup.h"
+#include "plan/proof.h"
+#include "policy/capability.h"
+#include "policy/policy.h"
+
+#define PLAN_NOBODY 65534
+
+enum step_kind {
+    STEP_TMPFS,     /* an empty file system at target */
+    STEP_DIR,       /* a directory */
+    STEP_LINK,      /* a symbolic link with the text `source` */
+    STEP_FILE,      /* a small file with the content `source` */
+    STEP_BIND,      /* the host's `source` appears at target, its sub-mounts too */
+    STEP_DEVICE,    /* one device node of the host's */
+    STEP_DEVPTS,    /* a fresh devpts */
+    STEP_PROC,      /* a fresh procfs with /proc/sys read-only */
+    STEP_HOST_TREE, /* guard mode: the host's whole tree, read-only, becomes the root */
+};
+
+enum step_flag {
+    STEP_RDONLY = 1 << 0,   /* a tmpfs is sealed when everything stands in it */
+    STEP_OPTIONAL = 1 << 1, /* a missing source, or a missing mount point of a tmpfs, is no error */
+    STEP_MAKE = 1 << 2,     /* the mount point is ours to make; without it nothing is ever created */
+    STEP_LISTED = 1 << 3,   /* asked for by the policy: a final link is refused, root id-maps it */
+    STEP_OWN = 1 << 4,      /* the source is what stands at the target already: bound onto itself */
+};
+
+struct plan_step {
+    enum step_kind kind;
+    unsigned flags; /* enum step_flag */
+    unsigned mode;
+    const char *source; /* what the kind says; of a tmpfs its mount options */
+    const char *target; /* relative to the new root, no leading slash; "" is the root itself */
+    uint64_t size;
+};
+
+struct plan_rule {
+    const char *path; /* inside, absolute */
+    uint64_t access;  /* LL_* of sys/landlock.h */
+};
+
+struct plan_rlimit {
+    int resource;
+    uint64_t soft, hard;
+};
+
+#define PLAN_MAX_RLIMITS 6
+
+/* One claim of the ledger, before it is proven. */
+struct plan_claim {
+    char requested[96];    /* JSON */
+    const char *mechanism; /* static; NULL: this host cannot */
+    uint32_t proof;        /* enum proof bits that must be seen */
+    char details[256];     /* how well it holds; or why it cannot be had */
+};
+
+struct plan {
+    struct arena *arena; /* borrowed; everything below lives there */
+
+    /* identity */
+    uid_t uid_inside, uid_host;
+    gid_t gid_inside, gid_host;
+    bool switch_user; /* the caller is root: become uid_host */
+
+    /* namespaces: user, mount and uts always */
+    bool netns, loopback, ipcns, cgroupns;
+    bool pidns; /* false only where a test switched it off */
+
+    /* files */
+    enum policy_fs_mode fs_mode;
+    struct plan_step *steps;
+    size_t step_count;
+    struct plan_rule *rules;
+    size_t rule_count;
+    int landlock_abi; /* 0: not used */
+
+    /* the payload */
+    const char *command;      /* as it was given */
+    const char **candidates;  /* where it may be, in order; NULL at the end */
+    char **argv, **envp;
+    const char *cwd;
+    struct plan_rlimit rlimits[PLAN_MAX_RLIMITS];
+    size_t rlimit_count;
+    uint64_t nofile, nproc;   /* what RLIMIT_NOFILE and RLIMIT_NPROC must read back as */
+    bool keyring, drop_caps, wipe;
+    enum policy_seccomp seccomp;
+    enum policy_forbidden on_forbidden;
+    bool host_sockets; /* the network is the host's */
+    bool deny_memfd;   /* memory that the watcher could not see */
+
+    /* limits */
+    struct plan_cgroup cgroup;
+    bool use_cgroup;
+    bool watch_memory, watch_cpu; /* by init, where no cgroup does it */
+    uint64_t mem_bytes, cpu_ms;
+    uint64_t wall_ms, grace_ms;
+    uint64_t output_bytes;
+    bool output_passing; /* the cap holds for output that passes through, too */
+    enum policy_overflow on_overflow;
+
+    /* the ledger */
+    struct plan_claim claims[CAPABILITY_COUNT];
+    uint32_t must;       /* proofs without which the payload never starts */
+    bool partial;        /* something requested cannot be enforced and the policy accepts it */
+};
+
+struct plan_request {
+    const struct policy *policy;
+    const struct host *host;
+    char **command;         /* NULL at the end */
+    char **caller_env;      /* NULL at the end */
+};
+
+/*
+ * Pure: (policy, host, command, environment) -> plan; no system calls. A capability that is
+ * requested and cannot be had is CORDON_ERROR_PARTIAL unless the policy allows it; the claims are
+ * filled in either way.
+ */
+int plan_compile(struct plan *plan, struct arena *arena, const struct plan_request *request,
+                 struct cordon_error *err);
+
+/* For people: one step a line. */
+struct buf;
+void plan_print(const struct plan *plan, struct buf *out);

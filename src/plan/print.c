@@ -1,0 +1,75 @@
+/* The plan in words, for --dry-run. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/text.h"
+#include "plan/plan.h"
+
+static void put(struct buf *out, const char *text)
+{
+    char escaped[1024];
+    text_escape(escaped, sizeof escaped, text, strlen(text));
+    buf_puts(out, escaped);
+}
+
+static const char *flag_words(unsigned flags, char room[64])
+{
+    snprintf(room, 64, "%s%s", (flags & STEP_RDONLY) != 0 ? " ro" : "",
+             (flags & STEP_OPTIONAL) != 0 ? " if present" : "");
+    return room;
+}
+
+static void print_step(const struct plan_step *step, struct buf *out)
+{
+    static const char *const names[] = {
+        [STEP_TMPFS] = "tmpfs",   [STEP_DIR] = "dir",       [STEP_LINK] = "link",
+        [STEP_FILE] = "file",     [STEP_BIND] = "bind",     [STEP_DEVICE] = "device",
+        [STEP_DEVPTS] = "devpts", [STEP_PROC] = "proc",     [STEP_HOST_TREE] = "host tree",
+    };
+    char words[64];
+    buf_printf(out, "  %-9s /", names[step->kind]);
+    put(out, step->target);
+    if (step->kind == STEP_TMPFS && step->size > 0)
+        buf_printf(out, " %" PRIu64 " bytes", step->size);
+    if (step->kind == STEP_BIND || step->kind == STEP_LINK) {
+        buf_puts(out, step->kind == STEP_BIND ? " <- " : " -> ");
+        put(out, step->source);
+    }
+    buf_puts(out, flag_words(step->flags, words));
+    buf_puts(out, "\n");
+}
+
+void plan_print(const struct plan *plan, struct buf *out)
+{
+    buf_puts(out, "command   ");
+    for (char **a = plan->argv; *a != NULL; a++) {
+        buf_puts(out, a == plan->argv ? "" : " ");
+        put(out, *a);
+    }
+    buf_printf(out, "\ndirectory ");
+    put(out, plan->cwd);
+    buf_printf(out, "\nidentity  uid %u gid %u inside, uid %u gid %u on the host\n",
+               plan->uid_inside, plan->gid_inside, plan->uid_host, plan->gid_host);
+    buf_printf(out, "spaces    user mount%s uts%s cgroup%s\n", plan->pidns ? " pid" : "",
+               plan->ipcns ? " ipc" : "",
+               !plan->netns     ? ""
+               : plan->loopback ? " net (with lo)"
+                                : " net");
+    buf_puts(out, "environment\n");
+    for (char **e = plan->envp; *e != NULL; e++) {
+        buf_puts(out, "  ");
+        put(out, *e);
+        buf_puts(out, "\n");
+    }
+    buf_puts(out, "files\n");
+    for (size_t i = 0; i < plan->step_count; i++)
+        print_step(&plan->steps[i], out);
+    buf_puts(out, "enforced\n");
+    for (int i = 0; i < CAPABILITY_COUNT; i++) {
+        const struct plan_claim *c = &plan->claims[i];
+        buf_printf(out, "  %-12s %-20s %s: %s\n", capability_name((enum capability)i), c->requested,
+                   c->mechanism == NULL ? "none" : c->mechanism, c->details);
+    }
+}

@@ -1,0 +1,29 @@
+/*
+ * What was read back from the kernel after applying, one bit each. The plan says which proofs a
+ * claim needs; the processes inside set them; the ledger is written from both.
+ */
+#pragma once
+
+enum proof {
+    PROOF_USERNS = 1 << 0,     /* namespaces: another inode than the caller's */
+    PROOF_MOUNTNS = 1 << 1,
+    PROOF_PIDNS = 1 << 2,
+    PROOF_IPCNS = 1 << 3,
+    PROOF_NETNS = 1 << 4,
+    PROOF_NET_QUIET = 1 << 5,  /* no interface is up, but lo where loopback was asked for */
+    PROOF_READONLY = 1 << 6,   /* the root and every read-only bind say ST_RDONLY */
+    PROOF_DEVICES = 1 << 7,    /* /dev is our own file system, holding our list */
+    PROOF_LANDLOCK = 1 << 8,   /* an open that nothing else refuses was refused */
+    PROOF_SECCOMP = 1 << 9,    /* a call that only our filter answers so was answered so */
+    PROOF_NO_CAPS = 1 << 10,   /* all five sets empty */
+    PROOF_NO_NEW_PRIVS = 1 << 11,
+    PROOF_IDENTITY = 1 << 12,  /* uid and gid as planned, host uid not 0 */
+    PROOF_NOFILE = 1 << 13,
+    PROOF_NPROC = 1 << 14,
+    PROOF_KEYRING = 1 << 15,   /* another session keyring than the caller's */
+    PROOF_INIT_SEALED = 1 << 16, /* init is not dumpable and holds no environment */
+    PROOF_CGROUP = 1 << 17,    /* init entered it; limits read back */
+    PROOF_WATCHER = 1 << 18,   /* a first sample of the process list worked */
+    PROOF_EMPTY = 1 << 19,     /* at the end: init was the last process of its namespace */
+    PROOF_TIMER = 1 << 20,     /* the supervisor's clock runs and init can be killed */
+};

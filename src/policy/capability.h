@@ -1,0 +1,30 @@
+/* The vocabulary of enforcement: what can be asked for, and what the ledger speaks of. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum capability {
+    CAP_WALL_TIME,
+    CAP_CPU_TIME,
+    CAP_MEMORY,
+    CAP_PIDS,
+    CAP_OPEN_FILES,
+    CAP_OUTPUT,
+    CAP_FILESYSTEM,
+    CAP_NETWORK,
+    CAP_SYSCALLS,
+    CAP_PRIVILEGES,
+    CAP_ENVIRONMENT,
+    CAP_PROCESSES,
+    CAP_IPC,
+    CAP_DEVICES,
+    CAPABILITY_COUNT,
+};
+
+const char *capability_name(enum capability c); /* "wall_time" */
+int capability_parse(const char *name);         /* -1 if there is none */
+
+/* Whether `text` is CAPABILITY or CAPABILITY:MECHANISM; if not, what to write instead. */
+bool capability_requirement(const char *text);
+void capability_remedy(const char *text, char *out, size_t size);

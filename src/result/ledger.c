@@ -1,0 +1,26 @@
+#include "result/ledger.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void ledger_fill(struct ledger *out, const struct plan *plan, uint32_t proven, bool ran)
+{
+    for (int i = 0; i < CAPABILITY_COUNT; i++) {
+        const struct plan_claim *claim = &plan->claims[i];
+        struct ledger_entry *entry = &out->entries[i];
+        const bool planned = claim->mechanism != NULL;
+        const bool seen = (proven & claim->proof) == claim->proof;
+
+        memcpy(entry->requested, claim->requested, sizeof entry->requested);
+        entry->applied = planned && seen && ran;
+        entry->mechanism = entry->applied ? claim->mechanism : "none";
+        if (!planned || entry->applied)
+            memcpy(entry->details, claim->details, sizeof entry->details);
+        else if (!ran)
+            snprintf(entry->details, sizeof entry->details, "nothing ran");
+        else
+            snprintf(entry->details, sizeof entry->details,
+                     "applied by %s, but not seen when read back (proofs %#x of %#x)",
+                     claim->mechanism, proven & claim->proof, claim->proof);
+    }
+}

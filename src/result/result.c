@@ -1,0 +1,137 @@
+#include "result/result.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *status_name(enum status s)
+{
+    static const char *const names[STATUS_COUNT] = {
+        [STATUS_OK] = "OK",
+        [STATUS_NONZERO_EXIT] = "NONZERO_EXIT",
+        [STATUS_SIGNALED] = "SIGNALED",
+        [STATUS_TIMEOUT] = "TIMEOUT",
+        [STATUS_CPU_LIMIT] = "CPU_LIMIT",
+        [STATUS_MEM_LIMIT] = "MEM_LIMIT",
+        [STATUS_OUTPUT_LIMIT] = "OUTPUT_LIMIT",
+        [STATUS_KILLED_TERM] = "KILLED_TERM",
+        [STATUS_KILLED_KILL] = "KILLED_KILL",
+        [STATUS_FORBIDDEN_SYSCALL] = "FORBIDDEN_SYSCALL",
+        [STATUS_POLICY_VIOLATION] = "POLICY_VIOLATION",
+        [STATUS_OUTPUT_PARSE_FAILED] = "OUTPUT_PARSE_FAILED",
+        [STATUS_SPAWN_FAILED] = "SPAWN_FAILED",
+        [STATUS_INTERNAL_ERROR] = "INTERNAL_ERROR",
+    };
+    return s < STATUS_COUNT ? names[s] : "?";
+}
+
+void result_init(struct result *r)
+{
+    *r = (struct result){.status = STATUS_INTERNAL_ERROR, .backend_kind = "none"};
+    for (int i = 0; i < CAPABILITY_COUNT; i++) {
+        snprintf(r->ledger.entries[i].requested, sizeof r->ledger.entries[i].requested, "null");
+        r->ledger.entries[i].mechanism = "none";
+    }
+}
+
+void result_release(struct result *r)
+{
+    buf_free(&r->out.captured);
+    buf_free(&r->err.captured);
+}
+
+void result_reason(struct result *r, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(r->reason, sizeof r->reason, fmt, args);
+    va_end(args);
+}
+
+void result_warn(struct result *r, const char *fmt, ...)
+{
+    const unsigned most = sizeof r->warnings / sizeof r->warnings[0];
+    va_list args;
+    if (r->warning_count >= most)
+        return;
+    va_start(args, fmt);
+    vsnprintf(r->warnings[r->warning_count++], sizeof r->warnings[0], fmt, args);
+    va_end(args);
+}
+
+/* What the payload itself did: its code, or 128+n, or 1 if it never came so far. */
+static int own_exit(const struct result *r)
+{
+    if (r->exited)
+        return r->exit_code;
+    return r->signal != 0 ? 128 + r->signal : 1;
+}
+
+/* What both tables agree on; -1 where they, or the run, decide. */
+static int common_exit(enum status s)
+{
+    switch (s) {
+    case STATUS_OK:
+        return 0;
+    case STATUS_TIMEOUT:
+        return 124;
+    case STATUS_CPU_LIMIT:
+        return 152;
+    case STATUS_MEM_LIMIT:
+    case STATUS_KILLED_KILL:
+        return 137;
+    case STATUS_KILLED_TERM:
+        return 143;
+    case STATUS_FORBIDDEN_SYSCALL:
+        return 159;
+    default:
+        return -1;
+    }
+}
+
+/* A payload that was stopped and still exited 0 has hidden it. */
+static int violation_exit(const struct result *r)
+{
+    int own = own_exit(r);
+    return own != 0 ? own : 1;
+}
+
+int result_exit_child(const struct result *r)
+{
+    if (r->status == STATUS_INTERNAL_ERROR) {
+        const bool usage = r->error.kind == CORDON_ERROR_USAGE || r->error.kind == CORDON_ERROR_POLICY;
+        return usage ? 2 : 125;
+    }
+    if (r->caller_signal != 0)
+        return 128 + r->caller_signal;
+    int common = common_exit(r->status);
+    if (common >= 0)
+        return common;
+    switch (r->status) {
+    case STATUS_OUTPUT_LIMIT:
+        return 153; /* 128 + SIGXFSZ */
+    case STATUS_OUTPUT_PARSE_FAILED:
+        return 65;
+    case STATUS_SPAWN_FAILED:
+        return r->error.kind == CORDON_ERROR_NOT_EXECUTABLE ? 126 : 127;
+    case STATUS_POLICY_VIOLATION:
+        return violation_exit(r);
+    default:
+        return own_exit(r);
+    }
+}
+
+int result_exit_normalized(const struct result *r)
+{
+    int common = common_exit(r->status);
+    if (common >= 0)
+        return common;
+    switch (r->status) {
+    case STATUS_INTERNAL_ERROR:
+        return 1;
+    case STATUS_POLICY_VIOLATION:
+        return violation_exit(r);
+    default: /* outside that table: the child's code, 128+n, or 1 if nothing ran */
+        return own_exit(r);
+    }
+}

@@ -1,0 +1,68 @@
+/* Files and descriptors by raw calls. All return a value or -errno. */
+#pragma once
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+
+#include "sys/call.h"
+
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+#ifndef SYS_openat2
+#define SYS_openat2 437
+#endif
+
+static inline int sys_open(int dir, const char *path, int flags, unsigned mode)
+{
+    return (int)sys_call(SYS_openat, dir, path, flags | O_CLOEXEC, mode);
+}
+
+/* Resolves strictly beneath `root`, absolute paths too; follows no link at all. */
+static inline int sys_open_in_root(int root, const char *path, uint64_t flags)
+{
+    struct open_how how = {.flags = flags | O_CLOEXEC,
+                           .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+    return (int)sys_call(SYS_openat2, root, path, &how, sizeof how);
+}
+
+static inline void sys_close(int fd)
+{
+    if (fd >= 0)
+        sys_call(SYS_close, fd);
+}
+
+static inline long sys_write(int fd, const void *data, size_t len)
+{
+    return sys_call(SYS_write, fd, data, len);
+}
+
+static inline long sys_read(int fd, void *data, size_t len)
+{
+    return sys_call(SYS_read, fd, data, len);
+}
+
+/* Closes first to last; with CLOSE_RANGE_CLOEXEC in flags only marks them. */
+static inline long sys_close_range(unsigned first, unsigned last, unsigned flags)
+{
+    return sys_call(SYS_close_range, first, last, flags);
+}
+
+static inline long sys_fstatfs(int fd, struct statfs *out)
+{
+    return sys_call(SYS_fstatfs, fd, out);
+}
+
+static inline long sys_mkdir(const char *path, unsigned mode)
+{
+    return sys_call(SYS_mkdirat, AT_FDCWD, path, mode);
+}
+
+static inline long sys_symlink(const char *text, const char *path)
+{
+    return sys_call(SYS_symlinkat, text, AT_FDCWD, path);
+}

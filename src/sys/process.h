@@ -1,0 +1,95 @@
+/* Processes, futexes and privileges by raw calls. All return a value or -errno. */
+#pragma once
+
+#include <linux/capability.h>
+#include <linux/futex.h>
+#include <linux/sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "sys/call.h"
+
+#ifndef SYS_pidfd_send_signal
+#define SYS_pidfd_send_signal 424
+#endif
+#ifndef SYS_clone3
+#define SYS_clone3 435
+#endif
+#ifndef P_PIDFD
+#define P_PIDFD 3
+#endif
+
+/* Like fork() with flags: 0 in the child. The caller's memory is copied, its threads are not. */
+static inline long sys_fork(uint64_t flags, int *pidfd)
+{
+    struct clone_args args = {
+        .flags = flags | CLONE_PIDFD, .pidfd = (uint64_t)(uintptr_t)pidfd, .exit_signal = SIGCHLD};
+    return sys_call(SYS_clone3, &args, sizeof args);
+}
+
+_Noreturn static inline void sys_exit(int status)
+{
+    for (;;)
+        sys_call(SYS_exit_group, status);
+}
+
+static inline long sys_kill(int pid, int sig)
+{
+    return sys_call(SYS_kill, pid, sig);
+}
+
+static inline long sys_pidfd_signal(int pidfd, int sig)
+{
+    return sys_call(SYS_pidfd_send_signal, pidfd, sig, 0, 0);
+}
+
+/* One child of any kind; `id` and `idtype` as for waitid(). */
+static inline long sys_waitid(int idtype, int id, siginfo_t *info, int options,
+                              struct rusage *usage)
+{
+    return sys_call(SYS_waitid, idtype, id, info, options, usage);
+}
+
+static inline long sys_prctl(int op, unsigned long a, unsigned long b)
+{
+    return sys_call(SYS_prctl, op, a, b, 0, 0);
+}
+
+static inline long sys_prlimit(int resource, const struct rlimit *set, struct rlimit *old)
+{
+    return sys_call(SYS_prlimit64, 0, resource, set, old);
+}
+
+/* `shared`: the word lies in memory that unrelated processes map. */
+static inline long sys_futex_wait(uint32_t *word, uint32_t while_equal, const struct timespec *most)
+{
+    return sys_call(SYS_futex, word, FUTEX_WAIT, while_equal, most, 0, 0);
+}
+
+static inline void sys_futex_wake(uint32_t *word)
+{
+    sys_call(SYS_futex, word, FUTEX_WAKE, 1, 0, 0, 0);
+}
+
+static inline long sys_capset(const struct __user_cap_header_struct *header,
+                              const struct __user_cap_data_struct data[2])
+{
+    return sys_call(SYS_capset, header, data);
+}
+
+static inline long sys_capget(struct __user_cap_header_struct *header,
+                              struct __user_cap_data_struct data[2])
+{
+    return sys_call(SYS_capget, header, data);
+}
+
+static inline uint64_t sys_now_us(void)
+{
+    struct timespec t;
+    sys_call(SYS_clock_gettime, CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}

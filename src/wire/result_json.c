@@ -1,0 +1,191 @@
+#include "wire/result_json.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void put_string(struct json_writer *w, const char *key, const char *value)
+{
+    json_key(w, key);
+    json_string(w, value);
+}
+
+static void put_int(struct json_writer *w, const char *key, int64_t value)
+{
+    json_key(w, key);
+    json_int(w, value);
+}
+
+static void put_uint(struct json_writer *w, const char *key, uint64_t value)
+{
+    json_key(w, key);
+    json_uint(w, value);
+}
+
+static void put_bool(struct json_writer *w, const char *key, bool value)
+{
+    json_key(w, key);
+    json_bool(w, value);
+}
+
+void result_truncation_line(const struct result_stream *stream, char *out, size_t size)
+{
+    snprintf(out, size, "[TRUNCATED] %llu of %llu bytes", (unsigned long long)stream->captured.len,
+             (unsigned long long)stream->bytes);
+}
+
+static void put_stream(struct json_writer *w, const char *key, const struct result_stream *stream)
+{
+    const struct buf *text = &stream->captured;
+    char line[96];
+    json_key(w, key);
+    json_bytes(w, text->data != NULL ? text->data : "", text->len);
+    if (!stream->truncated || w->out->failed)
+        return;
+    /* Captured text can be large: the line goes in before the closing quote, not into a copy. */
+    result_truncation_line(stream, line, sizeof line);
+    w->out->len--;
+    if (text->len > 0 && text->data[text->len - 1] != '\n')
+        buf_puts(w->out, "\\n");
+    buf_printf(w->out, "%s\"", line);
+}
+
+static void put_cmd(struct json_writer *w, const struct result_context *context)
+{
+    json_key(w, "cmd");
+    json_begin(w, '[');
+    for (size_t i = 0; i < context->cmd_count; i++)
+        json_string(w, context->cmd[i]);
+    json_end(w, ']');
+}
+
+static void put_ledger(struct json_writer *w, const struct ledger *ledger)
+{
+    json_key(w, "enforced");
+    json_begin(w, '{');
+    for (int i = 0; i < CAPABILITY_COUNT; i++) {
+        const struct ledger_entry *e = &ledger->entries[i];
+        /* Already JSON; a number is the kind of value that is written as its text stands. */
+        const struct json requested = {
+            .type = JSON_REAL, .text = e->requested, .len = strlen(e->requested)};
+        json_key(w, capability_name((enum capability)i));
+        json_begin(w, '{');
+        json_key(w, "requested");
+        json_value(w, &requested);
+        put_bool(w, "applied", e->applied);
+        put_string(w, "mechanism", e->mechanism);
+        put_string(w, "details", e->details);
+        json_end(w, '}');
+    }
+    json_end(w, '}');
+}
+
+static void put_backend(struct json_writer *w, const struct result *r,
+                        const struct result_context *context)
+{
+    json_key(w, "backend");
+    json_begin(w, '{');
+    put_string(w, "kind", r->backend_kind);
+    put_bool(w, "effective", r->backend_effective);
+    if (context->bwrap_path != NULL)
+        put_string(w, "bwrap_path", context->bwrap_path);
+    json_end(w, '}');
+}
+
+static void put_exit(struct json_writer *w, const struct result *r)
+{
+    json_key(w, "exit");
+    if (!r->exited && r->signal == 0) {
+        json_null(w); /* nothing ran */
+        return;
+    }
+    json_begin(w, '{');
+    put_int(w, r->exited ? "code" : "signal", r->exited ? r->exit_code : r->signal);
+    json_end(w, '}');
+}
+
+static void put_usage(struct json_writer *w, const struct result *r)
+{
+    json_key(w, "usage");
+    json_begin(w, '{');
+    put_uint(w, "cpu_ms", r->cpu_ms);
+    put_uint(w, "max_rss_bytes", r->max_rss_bytes);
+    put_uint(w, "processes", r->processes);
+    json_end(w, '}');
+}
+
+static void put_violations(struct json_writer *w, const struct result_context *context)
+{
+    json_key(w, "violations");
+    json_begin(w, '[');
+    for (size_t i = 0; i < context->violation_count; i++) {
+        const struct result_violation *v = &context->violations[i];
+        json_begin(w, '{');
+        put_string(w, "op", v->op);
+        put_string(w, "path", v->path);
+        put_int(w, "pid", v->pid);
+        put_string(w, "comm", v->comm);
+        put_string(w, "rule", v->rule);
+        put_uint(w, "count", v->count);
+        if (v->test != NULL)
+            put_string(w, "test", v->test);
+        json_end(w, '}');
+    }
+    json_end(w, ']');
+}
+
+static void put_module(struct json_writer *w, const struct result_context *context)
+{
+    if (context->module_id == NULL)
+        return;
+    json_key(w, "value");
+    if (context->value != NULL)
+        json_value(w, context->value);
+    else
+        json_null(w);
+    put_string(w, "module_id", context->module_id);
+}
+
+static void put_warnings(struct json_writer *w, const struct result *r)
+{
+    json_key(w, "warnings");
+    json_begin(w, '[');
+    for (unsigned i = 0; i < r->warning_count; i++)
+        json_string(w, r->warnings[i]);
+    json_end(w, ']');
+}
+
+void result_write_json(const struct result *result, const struct result_context *context,
+                       struct buf *out)
+{
+    struct json_writer w = JSON_WRITER(out, 0);
+    json_begin(&w, '{');
+    put_int(&w, "version", 2);
+    put_string(&w, "status", status_name(result->status));
+    put_int(&w, "rc", result->rc);
+    put_string(&w, "reason", result->reason);
+    put_stream(&w, "stdout", &result->out);
+    put_stream(&w, "stderr", &result->err);
+    put_uint(&w, "duration_ms", result->duration_ms);
+    put_cmd(&w, context);
+    put_string(&w, "traceId", result->trace_id);
+    put_ledger(&w, &result->ledger);
+    put_string(&w, "profile", context->profile);
+    put_backend(&w, result, context);
+    put_exit(&w, result);
+    put_uint(&w, "stdout_bytes", result->out.bytes);
+    put_uint(&w, "stderr_bytes", result->err.bytes);
+    put_bool(&w, "stdout_truncated", result->out.truncated);
+    put_bool(&w, "stderr_truncated", result->err.truncated);
+    put_usage(&w, result);
+    put_violations(&w, context);
+    put_module(&w, context);
+    put_warnings(&w, result);
+    json_key(&w, "cordon");
+    json_begin(&w, '{');
+    put_string(&w, "version", CORDON_VERSION);
+    put_string(&w, "kernel", context->kernel);
+    put_string(&w, "policy_sha256", context->policy_sha256);
+    json_end(&w, '}');
+    json_end(&w, '}');
+    buf_puts(out, "\n");
+}

@@ -1,0 +1,278 @@
+/* Choosing a place, on invented trees: files in a temporary directory in place of cgroupfs. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "harness.h"
+#include "layer/cgroup.h"
+#include "layer/cgroup_file.h"
+
+TEST(finds_the_line_of_a_controller)
+{
+    static const char text[] = "12:name=systemd:/a\n"
+                               "4:cpu,cpuacct:/b:c\n"
+                               "3:cpuset:/d\n"
+                               "0::/user.slice/x.scope\n";
+    unsigned id = 99;
+    char list[128];
+    char path[CGROUP_PATH_SIZE];
+    CHECK_INT(cgroup_own_path(text, "cpuacct", &id, list, path), 0);
+    CHECK_INT(id, 4);
+    CHECK_STR(list, "cpu,cpuacct");
+    CHECK_STR(path, "/b:c");
+    CHECK_INT(cgroup_own_path(text, NULL, &id, list, path), 0);
+    CHECK_INT(id, 0);
+    CHECK_STR(path, "/user.slice/x.scope");
+    CHECK_INT(cgroup_own_path(text, "memory", &id, list, path), -ENODATA);
+    CHECK_INT(cgroup_own_path(text, "cpus", &id, list, path), -ENODATA);
+    CHECK_INT(cgroup_own_path("", NULL, &id, list, path), -ENODATA);
+    CHECK_INT(cgroup_own_path("no colons\n:\n", NULL, &id, list, path), -ENODATA);
+}
+
+TEST(refuses_a_path_that_does_not_fit)
+{
+    char text[CGROUP_PATH_SIZE + 16] = "0::/";
+    unsigned id;
+    char list[128];
+    char path[CGROUP_PATH_SIZE];
+    memset(text + 4, 'x', CGROUP_PATH_SIZE - 1);
+    CHECK_INT(cgroup_own_path(text, NULL, &id, list, path), -ENAMETOOLONG);
+    text[3 + CGROUP_PATH_SIZE - 1] = '\0';
+    CHECK_INT(cgroup_own_path(text, NULL, &id, list, path), 0);
+    CHECK_INT(strlen(path), CGROUP_PATH_SIZE - 1);
+}
+
+TEST(reads_keys_and_words_whole)
+{
+    uint64_t value = 0;
+    CHECK_INT(cgroup_find_key("oom_kill 3\noom 2\n", "oom", &value), 0);
+    CHECK_INT(value, 2);
+    CHECK_INT(cgroup_find_key("max max\n", "max", &value), 0);
+    CHECK(value == UINT64_MAX);
+    CHECK_INT(cgroup_find_key("oom_kill 3\n", "oom", &value), -ENODATA);
+    CHECK_INT(cgroup_find_key("oom x\n", "oom", &value), -EINVAL);
+    CHECK_INT(cgroup_find_key("oom 99999999999999999999\n", "oom", &value), -ERANGE);
+    CHECK(cgroup_has_word("cpuset cpu memory\n", "cpu"));
+    CHECK(!cgroup_has_word("cpuset memory\n", "cpu"));
+    CHECK(!cgroup_has_word("", "cpu"));
+}
+
+/* A tree of files. */
+static char root[64];
+
+static void tree_begin(void)
+{
+    snprintf(root, sizeof root, "/tmp/cgroup-tree.XXXXXX");
+    CHECK(mkdtemp(root) != NULL);
+    CHECK_INT(chmod(root, 0755), 0);
+}
+
+static void tree_end(void)
+{
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf '%s'", root);
+    CHECK_INT(system(command), 0);
+}
+
+static void put(const char *path, const char *text)
+{
+    char full[256];
+    snprintf(full, sizeof full, "%s/%s", root, path);
+    FD_AUTO fd = open(full, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    CHECK(fd >= 0);
+    CHECK_INT(fd_write_all(fd, text, strlen(text)), 0);
+}
+
+/* A group of v2, the root of all if `type` is NULL. */
+static void group(const char *path, const char *type, const char *controllers, const char *subtree,
+                  const char *procs)
+{
+    char name[256];
+    snprintf(name, sizeof name, "%s/%s", root, path);
+    CHECK(mkdir(name, 0755) == 0 || errno == EEXIST);
+    const char *files[][2] = {{"cgroup.type", type},
+                              {"cgroup.controllers", controllers},
+                              {"cgroup.subtree_control", subtree},
+                              {"cgroup.procs", procs}};
+    for (size_t i = 0; i < 4; i++) {
+        snprintf(name, sizeof name, "%s/%s", path, files[i][0]);
+        if (files[i][1] != NULL)
+            put(name, files[i][1]);
+    }
+}
+
+/* The file "mounted" says what is "mounted" on a directory. */
+static enum cgroup_version mounted(const char *path)
+{
+    char name[256];
+    char text[CGROUP_FILE_SIZE];
+    snprintf(name, sizeof name, "%s/mounted", path);
+    if (cgroup_read(AT_FDCWD, name, text) < 0)
+        return CGROUP_NONE;
+    return text[0] == '2' ? CGROUP_V2 : CGROUP_V1;
+}
+
+static const char *pid_line(void)
+{
+    static char line[16];
+    snprintf(line, sizeof line, "%d\n", (int)getpid());
+    return line;
+}
+
+static struct host_cgroup probe(const char *self_text)
+{
+    static struct host_cgroup host;
+    layer_cgroup_probe_from(
+        &(struct cgroup_source){.root = root, .self_text = self_text, .mounted = mounted}, &host);
+    return host;
+}
+
+static void check_place(const struct host_cgroup *host, enum cgroup_controller c,
+                        enum cgroup_version version, enum cgroup_route route, const char *dir)
+{
+    CHECK_STR(host->controllers[c].reason, "");
+    CHECK_INT(host->controllers[c].version, version);
+    CHECK_INT(host->controllers[c].route, route);
+    CHECK_STR(host->controllers[c].dir + strlen(root), dir);
+}
+
+static void check_missing(const struct host_cgroup *host, enum cgroup_controller c,
+                          const char *part_of_reason)
+{
+    CHECK_INT(host->controllers[c].version, CGROUP_NONE);
+    if (strstr(host->controllers[c].reason, part_of_reason) == NULL)
+        CHECK_STR(host->controllers[c].reason, part_of_reason);
+}
+
+TEST(says_that_nothing_is_mounted)
+{
+    tree_begin();
+    struct host_cgroup host = probe("0::/\n");
+    check_missing(&host, CGROUP_MEMORY, "no cgroup file system is mounted on ");
+    host = probe("4:memory:/\n0::/\n");
+    check_missing(&host, CGROUP_MEMORY, "belongs to cgroup v1 and is not mounted beneath ");
+    tree_end();
+}
+
+TEST(uses_v1_controllers_beside_an_empty_v2)
+{
+    tree_begin();
+    group("unified", NULL, "", "", pid_line());
+    put("unified/mounted", "2");
+    group("memory", NULL, "", "", "");
+    group("memory/job", NULL, "", "", pid_line());
+    put("memory/mounted", "1");
+    group("cpu,cpuacct", NULL, "", "", pid_line());
+    put("cpu,cpuacct/mounted", "1");
+    struct host_cgroup host = probe("8:pids:/\n4:memory:/job\n2:cpu,cpuacct:/\n0::/\n");
+    check_place(&host, CGROUP_MEMORY, CGROUP_V1, CGROUP_ROUTE_CHILD, "/memory/job");
+    check_place(&host, CGROUP_CPU, CGROUP_V1, CGROUP_ROUTE_CHILD, "/cpu,cpuacct");
+    check_place(&host, CGROUP_CPUACCT, CGROUP_V2, CGROUP_ROUTE_CHILD, "/unified");
+    check_missing(&host, CGROUP_PIDS, "not mounted");
+    CHECK_INT(host.controllers[CGROUP_MEMORY].hierarchy, 4);
+    tree_end();
+}
+
+TEST(finds_the_own_group_where_a_container_shows_a_part_of_the_hierarchy)
+{
+    tree_begin();
+    group("memory", NULL, "", "", pid_line());
+    put("memory/mounted", "1");
+    struct host_cgroup host = probe("4:memory:/docker/0123\n");
+    check_place(&host, CGROUP_MEMORY, CGROUP_V1, CGROUP_ROUTE_CHILD, "/memory");
+    put("memory/cgroup.procs", "1\n");
+    host = probe("4:memory:/docker/0123\n");
+    check_missing(&host, CGROUP_MEMORY, "not visible");
+    put("mounted", "2");
+    group(".", NULL, "memory pids", "memory pids", "1\n");
+    host = probe("0::/../elsewhere\n");
+    check_missing(&host, CGROUP_MEMORY, "not visible");
+    tree_end();
+}
+
+TEST(makes_a_child_of_the_root_of_v2_with_what_is_enabled_there)
+{
+    tree_begin();
+    put("mounted", "2");
+    group(".", NULL, "cpuset cpu memory pids", "memory pids", pid_line());
+    struct host_cgroup host = probe("0::/\n");
+    check_place(&host, CGROUP_MEMORY, CGROUP_V2, CGROUP_ROUTE_CHILD, "");
+    check_place(&host, CGROUP_PIDS, CGROUP_V2, CGROUP_ROUTE_CHILD, "");
+    check_place(&host, CGROUP_CPUACCT, CGROUP_V2, CGROUP_ROUTE_CHILD, "");
+    check_missing(&host, CGROUP_CPU, "not enabled");
+    tree_end();
+}
+
+TEST(steps_aside_in_a_group_of_its_own)
+{
+    tree_begin();
+    put("mounted", "2");
+    group(".", NULL, "cpu memory pids", "cpu memory pids", "1\n");
+    group("job", "domain", "cpu memory pids", "", pid_line());
+    struct host_cgroup host = probe("0::/job\n");
+    check_place(&host, CGROUP_MEMORY, CGROUP_V2, CGROUP_ROUTE_LEAF, "/job");
+    check_place(&host, CGROUP_CPU, CGROUP_V2, CGROUP_ROUTE_LEAF, "/job");
+    CHECK_STR(host.leaf, "");
+
+    group("job/cordon.77.self", "domain", "memory pids", "", pid_line());
+    put("job/cgroup.procs", "");
+    put("job/cgroup.subtree_control", "memory pids\n");
+    host = probe("0::/job/cordon.77.self\n");
+    check_place(&host, CGROUP_MEMORY, CGROUP_V2, CGROUP_ROUTE_LEAF, "/job");
+    CHECK_STR(host.leaf + strlen(root), "/job/cordon.77.self");
+    tree_end();
+}
+
+TEST(goes_up_where_the_own_group_holds_others)
+{
+    tree_begin();
+    char both[32];
+    snprintf(both, sizeof both, "1\n%s", pid_line());
+    put("mounted", "2");
+    group(".", NULL, "cpu memory pids", "cpu memory pids", "1\n");
+    group("user", "domain", "cpu memory pids", "memory pids", "");
+    group("user/app", "domain", "memory pids", "pids", "");
+    group("user/app/shell", "domain", "pids", "", both);
+    struct host_cgroup host = probe("0::/user/app/shell\n");
+    check_place(&host, CGROUP_MEMORY, CGROUP_V2, CGROUP_ROUTE_ANCESTOR, "/user");
+    check_place(&host, CGROUP_PIDS, CGROUP_V2, CGROUP_ROUTE_ANCESTOR, "/user");
+    check_missing(&host, CGROUP_CPU, "not enabled");
+    CHECK_STR(host.leaf, "");
+    tree_end();
+}
+
+TEST(counts_cpu_time_where_no_controller_is_enabled)
+{
+    tree_begin();
+    put("mounted", "2");
+    group(".", NULL, "memory", "", pid_line());
+    struct host_cgroup host = probe("0::/\n");
+    check_place(&host, CGROUP_CPUACCT, CGROUP_V2, CGROUP_ROUTE_CHILD, "");
+    check_missing(&host, CGROUP_MEMORY, "not enabled in a cgroup that uid ");
+    tree_end();
+}
+
+TEST(says_who_may_not_write)
+{
+    tree_begin();
+    put("mounted", "2");
+    group(".", NULL, "memory pids", "memory pids", pid_line());
+    CHECK_INT(chmod(root, 0555), 0);
+    uid_t uid = geteuid();
+    if (uid == 0) {
+        struct host_cgroup before = probe("0::/\n"); /* root may: modes do not bind it */
+        check_place(&before, CGROUP_MEMORY, CGROUP_V2, CGROUP_ROUTE_CHILD, "");
+        CHECK_INT(setresuid(1500, 1500, 0), 0);
+    }
+    struct host_cgroup host = probe("0::/\n");
+    CHECK_INT(uid != 0 || setresuid(0, 0, 0) == 0, 1);
+    CHECK_INT(chmod(root, 0755), 0);
+    tree_end();
+    char reason[128];
+    snprintf(reason, sizeof reason, "is not writable by uid %u", uid == 0 ? 1500U : (unsigned)uid);
+    for (unsigned c = 0; c < CGROUP_CONTROLLER_COUNT; c++)
+        check_missing(&host, (enum cgroup_controller)c, reason);
+}

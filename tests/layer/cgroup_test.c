@@ -1,0 +1,409 @@
+/* The real thing, on whatever hierarchy this machine gives to this user: v1, v2, or both. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "harness.h"
+#include "layer/cgroup.h"
+#include "layer/cgroup_file.h"
+
+#define MIB (1024UL * 1024)
+
+static struct host_cgroup host_with(enum cgroup_controller c)
+{
+    static struct host_cgroup host;
+    layer_cgroup_probe(&host);
+    if (host.controllers[c].version == CGROUP_NONE)
+        test_skip(host.controllers[c].reason);
+    return host;
+}
+
+static struct layer_cgroup prepared(const struct host_cgroup *host, const struct plan_cgroup *want)
+{
+    struct layer_cgroup layer = LAYER_CGROUP_INIT;
+    struct cordon_error err = {0};
+    if (layer_cgroup_prepare(&layer, host, want, &err) < 0) {
+        char text[512];
+        cordon_error_format(&err, text, sizeof text);
+        test_fail(__FILE__, __LINE__, "%s", text);
+    }
+    return layer;
+}
+
+/* Runs `act` in a child inside the group (outside if NULL); its wait status. */
+static int run_inside(const struct layer_cgroup *layer, int (*act)(void))
+{
+    fflush(stdout);
+    pid_t pid = fork();
+    CHECK(pid >= 0);
+    if (pid == 0)
+        _exit(layer != NULL && layer_cgroup_enter(layer) < 0 ? 99 : act());
+    int status = 0;
+    CHECK_INT(waitpid(pid, &status, 0), pid);
+    return status;
+}
+
+/* How many directories of cordon's lie where `host` points; `pid` 0: of anybody. */
+static int count_left(const struct host_cgroup *host, pid_t pid)
+{
+    char prefix[32];
+    int count = 0;
+    snprintf(prefix, sizeof prefix, pid == 0 ? "cordon." : "cordon.%d.", (int)pid);
+    for (unsigned i = 0; i < CGROUP_CONTROLLER_COUNT; i++) {
+        DIR *dir = opendir(host->controllers[i].dir);
+        for (struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;)
+            count += strncmp(e->d_name, prefix, strlen(prefix)) == 0;
+        if (dir != NULL)
+            closedir(dir);
+    }
+    return count;
+}
+
+static int touch_64_mib(void)
+{
+    char *p = mmap(NULL, 64 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+        return 1;
+    for (size_t i = 0; i < 64 * MIB; i += 4096)
+        ((volatile char *)p)[i] = 1;
+    return 0;
+}
+
+TEST(ends_a_process_above_the_memory_limit_and_has_evidence)
+{
+    struct host_cgroup host = host_with(CGROUP_MEMORY);
+    struct plan_cgroup want = PLAN_CGROUP_INIT;
+
+    want.mem_bytes = 256 * MIB;
+    struct layer_cgroup layer = prepared(&host, &want);
+    CHECK_INT(run_inside(&layer, touch_64_mib), 0); /* enough room */
+    CHECK(!layer_cgroup_oom_seen(&layer));
+    layer_cgroup_release(&layer);
+
+    want.mem_bytes = 32 * MIB;
+    layer = prepared(&host, &want);
+    CHECK_INT(layer.mem_bytes, 32 * MIB);
+    CHECK_INT(layer_cgroup_oom_fd(&layer) >= 0, 1);
+    struct pollfd poll_fd = {.fd = layer_cgroup_oom_fd(&layer),
+                             .events = layer_cgroup_oom_events(&layer)};
+    CHECK_INT(poll(&poll_fd, 1, 0), 0);
+
+    int status = run_inside(&layer, touch_64_mib);
+    CHECK(WIFSIGNALED(status));
+    CHECK_INT(WTERMSIG(status), SIGKILL);
+    CHECK_INT(poll(&poll_fd, 1, 5000), 1);
+    CHECK(layer_cgroup_oom_seen(&layer));
+    CHECK_INT(poll(&poll_fd, 1, 0), 0); /* seen: armed again */
+    CHECK(layer_cgroup_oom_seen(&layer)); /* and not forgotten */
+
+    struct cgroup_usage usage;
+    CHECK_INT(layer_cgroup_usage(&layer, &usage), 0);
+    CHECK(usage.oom_kills >= 1 && usage.oom_kills != CGROUP_UNKNOWN);
+    CHECK(usage.mem_peak_bytes == CGROUP_UNKNOWN || usage.mem_peak_bytes <= 32 * MIB);
+    CHECK(usage.cpu_usec == CGROUP_UNKNOWN); /* not asked for */
+    layer_cgroup_release(&layer);
+    CHECK_INT(count_left(&host, getpid()), 0);
+}
+
+static int fork_ten(void)
+{
+    int failed = 0;
+    for (int i = 0; i < 10; i++) {
+        pid_t pid = fork();
+        if (pid == 0)
+            for (;;)
+                pause();
+        if (pid < 0)
+            failed = errno;
+    }
+    return failed;
+}
+
+/* The same, and ends what it started. */
+static int fork_ten_outside(void)
+{
+    setpgid(0, 0);
+    signal(SIGTERM, SIG_IGN);
+    int failed = fork_ten();
+    kill(0, SIGKILL);
+    return failed;
+}
+
+TEST(refuses_a_fork_above_the_pids_limit)
+{
+    struct host_cgroup host = host_with(CGROUP_PIDS);
+    struct plan_cgroup want = PLAN_CGROUP_INIT;
+    CHECK_INT(WTERMSIG(run_inside(NULL, fork_ten_outside)), SIGKILL); /* no EAGAIN outside */
+
+    want.pids = 11;
+    struct layer_cgroup layer = prepared(&host, &want);
+    CHECK_INT(run_inside(&layer, fork_ten), 0); /* ten and itself */
+    CHECK_INT(layer_cgroup_kill(&layer), 0);
+    layer_cgroup_release(&layer);
+
+    want.pids = 8;
+    layer = prepared(&host, &want);
+    CHECK_INT(layer.pids, 8);
+    int status = run_inside(&layer, fork_ten);
+    CHECK(WIFEXITED(status));
+    CHECK_INT(WEXITSTATUS(status), EAGAIN);
+    struct cgroup_usage usage;
+    CHECK_INT(layer_cgroup_usage(&layer, &usage), 0);
+    CHECK(usage.pids_denied >= 1 && usage.pids_denied != CGROUP_UNKNOWN);
+
+    CHECK(!layer_cgroup_empty(&layer));
+    CHECK_INT(layer_cgroup_kill(&layer), 0);
+    CHECK(layer_cgroup_empty(&layer));
+    layer_cgroup_release(&layer);
+    CHECK_INT(count_left(&host, getpid()), 0);
+}
+
+static int burn(void)
+{
+    struct timespec used;
+    do {
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    } while (used.tv_sec == 0 && used.tv_nsec < 100 * 1000 * 1000);
+    return 0;
+}
+
+static int burn_in_children(void)
+{
+    signal(SIGCHLD, SIG_IGN); /* reaped by the kernel: no rusage knows of them */
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(burn());
+    waitpid(pid, NULL, 0);
+    return burn();
+}
+
+TEST(counts_the_cpu_time_of_the_whole_tree)
+{
+    struct host_cgroup host = host_with(CGROUP_CPUACCT);
+    struct plan_cgroup want = PLAN_CGROUP_INIT;
+    want.cpu_usage = true;
+    struct layer_cgroup layer = prepared(&host, &want);
+    struct cgroup_usage usage;
+    CHECK_INT(layer_cgroup_usage(&layer, &usage), 0);
+    CHECK_INT(usage.cpu_usec, 0);
+    CHECK_INT(run_inside(&layer, burn_in_children), 0);
+    CHECK_INT(layer_cgroup_usage(&layer, &usage), 0);
+    CHECK(usage.cpu_usec >= 190 * 1000 && usage.cpu_usec < 10 * 1000 * 1000);
+    layer_cgroup_release(&layer);
+}
+
+TEST(reads_back_a_cpu_rate)
+{
+    struct host_cgroup host = host_with(CGROUP_CPU);
+    struct plan_cgroup want = PLAN_CGROUP_INIT;
+    want.cpu_quota_us = 50000;
+    struct layer_cgroup layer = prepared(&host, &want);
+    CHECK_INT(layer.cpu_quota_us, 50000);
+    CHECK_INT(run_inside(&layer, burn), 0);
+    uint64_t throttled = 0;
+    CHECK_INT(cgroup_read_key(layer.groups[layer.of[CGROUP_CPU]].dir_fd, "cpu.stat", "nr_throttled",
+                              &throttled),
+              0);
+    CHECK(throttled >= 1); /* 100 ms of work at half a core pass the quota at least once */
+    layer_cgroup_release(&layer);
+}
+
+static int nothing(void)
+{
+    return 0;
+}
+
+TEST(takes_every_controller_at_once)
+{
+    struct host_cgroup host = host_with(CGROUP_MEMORY);
+    host = host_with(CGROUP_PIDS);
+    struct plan_cgroup want = {
+        .mem_bytes = 64 * MIB, .pids = 16, .cpu_usage = true, .cpu_quota_us = 0};
+    struct layer_cgroup layer = prepared(&host, &want);
+    CHECK_INT(layer.mem_bytes, 64 * MIB);
+    CHECK_INT(layer.pids, 16);
+    CHECK(layer.group_count >= 1 && layer.group_count <= 3);
+    if (host.controllers[CGROUP_MEMORY].version == CGROUP_V2)
+        CHECK_INT(layer.group_count, 1);
+    CHECK_INT(run_inside(&layer, nothing), 0);
+    struct cgroup_usage usage;
+    CHECK_INT(layer_cgroup_usage(&layer, &usage), 0);
+    CHECK(usage.cpu_usec != CGROUP_UNKNOWN && usage.oom_kills == 0 && usage.pids_denied == 0);
+    CHECK(layer_cgroup_empty(&layer));
+    layer_cgroup_release(&layer);
+    layer_cgroup_release(&layer); /* idempotent */
+    CHECK_INT(count_left(&host, getpid()), 0);
+}
+
+TEST(leaves_nothing_behind_when_it_fails)
+{
+    struct host_cgroup host = host_with(CGROUP_MEMORY);
+    struct plan_cgroup want = {.mem_bytes = 64 * MIB, .pids = 16};
+    struct layer_cgroup layer = LAYER_CGROUP_INIT;
+    struct cordon_error err = {0};
+
+    struct host_cgroup broken = host;
+    broken.controllers[CGROUP_PIDS].version = CGROUP_NONE;
+    snprintf(broken.controllers[CGROUP_PIDS].reason, 64, "it was switched off");
+    CHECK_INT(layer_cgroup_prepare(&layer, &broken, &want, &err), -EOPNOTSUPP);
+    CHECK_STR(err.subject, "pids");
+    CHECK_STR(err.why, "it was switched off");
+    CHECK_INT(layer.group_count, 0);
+    CHECK_INT(count_left(&host, getpid()), 0);
+
+    want.pids = PARSE_UNLIMITED;
+    want.mem_bytes = 64 * MIB;
+    snprintf(broken.controllers[CGROUP_MEMORY].dir, 32, "/nowhere");
+    CHECK_INT(layer_cgroup_prepare(&layer, &broken, &want, &err), -ENOENT);
+    CHECK_STR(err.subject, "/nowhere");
+    CHECK_INT(count_left(&host, getpid()), 0);
+}
+
+static int enter_as_stranger(const struct layer_cgroup *layer)
+{
+    if (setresgid(1501, 1501, 1501) < 0 || setresuid(1501, 1501, 1501) < 0)
+        return 1;
+    if (unshare(CLONE_NEWUSER) < 0)
+        return errno == EPERM || errno == ENOSPC || errno == ENOSYS ? 77 : 2;
+    return layer_cgroup_enter(layer) < 0 ? 3 : 0;
+}
+
+TEST(can_be_entered_after_a_change_of_user_and_in_a_new_user_namespace)
+{
+    if (geteuid() != 0)
+        test_skip("only root can become somebody else");
+    struct host_cgroup host = host_with(CGROUP_PIDS);
+    struct plan_cgroup want = PLAN_CGROUP_INIT;
+    want.pids = 4;
+    struct layer_cgroup layer = prepared(&host, &want);
+    int ready[2];
+    CHECK_INT(pipe(ready), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        char r = (char)enter_as_stranger(&layer);
+        if (write(ready[1], &r, 1) == 1)
+            for (;;)
+                pause();
+        _exit(1);
+    }
+    char r = 99;
+    CHECK_INT(read(ready[0], &r, 1), 1);
+    bool empty = layer_cgroup_empty(&layer);
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    layer_cgroup_release(&layer);
+    if (r == 77)
+        test_skip("user namespaces are switched off");
+    CHECK_INT(r, 0);
+    CHECK(!empty);
+}
+
+TEST(sweeps_what_a_killed_supervisor_left_and_nothing_else)
+{
+    struct host_cgroup host = host_with(CGROUP_CPUACCT);
+    struct plan_cgroup want = PLAN_CGROUP_INIT;
+    want.cpu_usage = true;
+    struct layer_cgroup mine = prepared(&host, &want);
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0) {
+        prepared(&host, &want);
+        raise(SIGKILL);
+    }
+    CHECK_INT(waitpid(pid, NULL, 0), pid);
+    CHECK(count_left(&host, pid) > 0);
+    layer_cgroup_sweep(&host);
+    CHECK_INT(count_left(&host, pid), 0);
+    CHECK(count_left(&host, getpid()) > 0);
+    layer_cgroup_release(&mine);
+}
+
+/* A second supervisor in another pid namespace may have the number of a dead process here. */
+TEST(does_not_sweep_a_directory_that_somebody_locks)
+{
+    struct host_cgroup host = host_with(CGROUP_CPUACCT);
+    struct plan_cgroup want = PLAN_CGROUP_INIT;
+    want.cpu_usage = true;
+    int hold[2];
+    CHECK_INT(pipe(hold), 0);
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0) {
+        prepared(&host, &want);
+        char c;
+        if (fork() == 0) { /* lives on with the descriptors, and so with the lock */
+            close(hold[1]);
+            _exit(read(hold[0], &c, 1) == 0 ? 0 : 1);
+        }
+        raise(SIGKILL);
+    }
+    CHECK_INT(waitpid(pid, NULL, 0), pid);
+    layer_cgroup_sweep(&host);
+    CHECK(count_left(&host, pid) > 0);
+    close(hold[1]);
+    for (int i = 0; i < 1000 && count_left(&host, pid) > 0; i++) {
+        layer_cgroup_sweep(&host);
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    CHECK_INT(count_left(&host, pid), 0);
+}
+
+static void step_aside_and_back(const char *own)
+{
+    struct host_cgroup host = host_with(CGROUP_MEMORY);
+    CHECK_INT(host.controllers[CGROUP_MEMORY].route, CGROUP_ROUTE_LEAF);
+    CHECK_STR(host.controllers[CGROUP_MEMORY].dir, own);
+
+    struct plan_cgroup want = {.mem_bytes = 32 * MIB, .pids = 8, .cpu_usage = true};
+    struct layer_cgroup first = prepared(&host, &want);
+    CHECK_INT(WTERMSIG(run_inside(&first, touch_64_mib)), SIGKILL);
+    CHECK(layer_cgroup_oom_seen(&first));
+
+    /* A second run of the same process: shares the leaf, and keeps its limit when the first ends. */
+    host = host_with(CGROUP_MEMORY);
+    CHECK_STR(host.controllers[CGROUP_MEMORY].dir, own);
+    CHECK(host.leaf[0] != '\0');
+    struct layer_cgroup second = prepared(&host, &want);
+    layer_cgroup_release(&first);
+    CHECK_INT(WTERMSIG(run_inside(&second, touch_64_mib)), SIGKILL);
+    CHECK(layer_cgroup_oom_seen(&second));
+    layer_cgroup_release(&second);
+
+    host = host_with(CGROUP_MEMORY);
+    CHECK_STR(host.controllers[CGROUP_MEMORY].dir, own); /* alone in it again */
+    CHECK_STR(host.leaf, "");
+    CHECK_INT(count_left(&host, 0), 0);
+}
+
+TEST(steps_aside_and_back_when_alone_in_a_delegated_group)
+{
+    struct host_cgroup host = host_with(CGROUP_MEMORY);
+    if (host.controllers[CGROUP_MEMORY].version != CGROUP_V2)
+        test_skip("the memory controller is not in cgroup v2");
+    char own[CGROUP_PATH_SIZE + 64];
+    char procs[CGROUP_PATH_SIZE + 96];
+    snprintf(own, sizeof own, "%s/alone.%d", host.controllers[CGROUP_MEMORY].dir, (int)getpid());
+    snprintf(procs, sizeof procs, "%s/cgroup.procs", own);
+    CHECK_INT(mkdir(own, 0755), 0);
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0) {
+        CHECK_INT(cgroup_write(AT_FDCWD, procs, "0"), 0);
+        step_aside_and_back(own);
+        _exit(0);
+    }
+    int status = 1;
+    CHECK_INT(waitpid(pid, &status, 0), pid);
+    CHECK_INT(rmdir(own), 0);
+    CHECK_INT(status, 0);
+}

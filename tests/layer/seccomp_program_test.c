@@ -1,0 +1,360 @@
+/*
+ * The programs themselves, run by a small interpreter: every variant, every number, many
+ * arguments, against the tables and a plain-C reading of what each verdict means.
+ */
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "harness.h"
+#include "layer/seccomp.h"
+
+#define LONGEST 220 /* loading time grows with it */
+#define NUMBERS 1024
+
+#if defined(__x86_64__)
+#define NATIVE AUDIT_ARCH_X86_64
+#define FOREIGN AUDIT_ARCH_I386
+#else
+#define NATIVE AUDIT_ARCH_AARCH64
+#define FOREIGN AUDIT_ARCH_ARM
+#endif
+
+#define PASSES SECCOMP_RET_ALLOW
+#define KILLS SECCOMP_RET_KILL_PROCESS
+#define FAILS(number) (SECCOMP_RET_ERRNO | (uint32_t)(number))
+
+static uint32_t interpret(const struct sock_fprog *program, const struct seccomp_data *data)
+{
+    uint32_t a = 0;
+
+    for (size_t pc = 0; pc < program->len; pc++) {
+        const struct sock_filter *i = &program->filter[pc];
+        bool yes = false;
+
+        switch (i->code) {
+        case BPF_LD | BPF_W | BPF_ABS:
+            CHECK(i->k % 4 == 0 && i->k < sizeof *data);
+            memcpy(&a, (const char *)data + i->k, sizeof a);
+            continue;
+        case BPF_ALU | BPF_AND | BPF_K: a &= i->k; continue;
+        case BPF_RET | BPF_K: return i->k;
+        case BPF_JMP | BPF_JEQ | BPF_K: yes = a == i->k; break;
+        case BPF_JMP | BPF_JGE | BPF_K: yes = a >= i->k; break;
+        case BPF_JMP | BPF_JSET | BPF_K: yes = (a & i->k) != 0; break;
+        default: test_fail(__FILE__, __LINE__, "instruction %#x at %zu", i->code, pc);
+        }
+        pc += yes ? i->jt : i->jf;
+    }
+    test_fail(__FILE__, __LINE__, "ran past the end");
+}
+
+static uint32_t decide(unsigned variant, uint32_t arch, uint32_t number, const uint64_t args[6])
+{
+    struct seccomp_choice choice = seccomp_choice_of(variant);
+    struct seccomp_data data = {.nr = (int)number, .arch = arch};
+
+    if (args != NULL)
+        memcpy(data.args, args, sizeof data.args);
+    return interpret(layer_seccomp_program(&choice), &data);
+}
+
+static uint32_t on_forbidden(const struct seccomp_choice *choice)
+{
+    return choice->on_forbidden == FORBIDDEN_KILL ? KILLS : FAILS(EPERM);
+}
+
+/* --- what a verdict means, said a second time --- */
+
+static bool mode_ok(uint64_t mode)
+{
+    return (mode & 06000) == 0;
+}
+
+static bool node_ok(uint64_t mode)
+{
+    return mode_ok(mode) && !S_ISCHR((mode_t)mode) && !S_ISBLK((mode_t)mode);
+}
+
+static bool open_ok(uint64_t flags, uint64_t mode)
+{
+    return ((flags & O_CREAT) == 0 && (flags & 020000000) == 0) || mode_ok(mode);
+}
+
+static bool ioctl_ok(uint32_t request)
+{
+    return request != 0x5412 && request != 0x541c && request != 0x5423 && request != 0x541d;
+}
+
+static bool personality_ok(uint32_t p)
+{
+    return p == 0xffffffff || (p & ~(uint32_t)0x60008) == 0;
+}
+
+static uint32_t socket_answer(const struct seccomp_choice *choice, uint32_t family,
+                              uint32_t protocol)
+{
+    if (family == AF_UNIX)
+        return PASSES;
+    if (choice->on_forbidden == FORBIDDEN_KILL_SOCKETS)
+        return KILLS;
+    if (family == AF_INET || family == AF_INET6 || (family == AF_NETLINK && protocol == 0))
+        return PASSES;
+    if (choice->on_forbidden == FORBIDDEN_KILL)
+        return KILLS;
+    return FAILS(family == AF_NETLINK ? EPROTONOSUPPORT : EAFNOSUPPORT);
+}
+
+static uint32_t expected(const struct seccomp_choice *choice, enum verdict verdict,
+                         const uint64_t args[6])
+{
+    bool ok = true;
+
+    switch (verdict) {
+    case VERDICT_ALLOW: break;
+    case VERDICT_FORBID: ok = false; break;
+    case VERDICT_ABSENT: return FAILS(ENOSYS);
+    case VERDICT_UNSEEN: return choice->deny_memfd ? FAILS(ENOSYS) : PASSES;
+    case VERDICT_PROOF: return FAILS(SECCOMP_PROOF_ERRNO + seccomp_variant(choice));
+    case VERDICT_CLONE: ok = (args[0] & 0x7e020000) == 0; break;
+    case VERDICT_IOCTL: ok = ioctl_ok((uint32_t)args[1]); break;
+    case VERDICT_PERSONALITY: ok = personality_ok((uint32_t)args[0]); break;
+    case VERDICT_SOCKET: return socket_answer(choice, (uint32_t)args[0], (uint32_t)args[2]);
+    case VERDICT_MODE_1: ok = mode_ok(args[1]); break;
+    case VERDICT_MODE_2: ok = mode_ok(args[2]); break;
+    case VERDICT_NODE_1: ok = node_ok(args[1]); break;
+    case VERDICT_NODE_2: ok = node_ok(args[2]); break;
+    case VERDICT_OPEN_1: ok = open_ok(args[1], args[2]); break;
+    case VERDICT_OPEN_2: ok = open_ok(args[2], args[3]); break;
+    case VERDICT_COUNT: CHECK(false);
+    }
+    return ok ? PASSES : on_forbidden(choice);
+}
+
+/* --- the tables, with numbers --- */
+
+static const struct {
+    const char *name;
+    enum verdict verdict[SECCOMP_LEVELS];
+} calls[] = {
+#define CALL(name, normal, strict) {#name, {VERDICT_##normal, VERDICT_##strict}},
+#include "layer/filter/calls.def"
+};
+
+static const struct {
+    const char *name;
+    int number;
+} newer[] = {
+#define CALL(name, normal, strict)
+#define NEWER(name, number) {#name, number},
+#include "layer/filter/calls.def"
+};
+
+static int number_of(const char *name)
+{
+    int number = seccomp_syscall_resolve_name_arch(SCMP_ARCH_NATIVE, name);
+
+    for (size_t i = 0; number == __NR_SCMP_ERROR && i < sizeof newer / sizeof newer[0]; i++)
+        if (strcmp(newer[i].name, name) == 0)
+            number = newer[i].number;
+    CHECK(number != __NR_SCMP_ERROR);
+    return number;
+}
+
+static void fill(enum verdict table[NUMBERS], enum policy_seccomp level)
+{
+    for (size_t i = 0; i < NUMBERS; i++)
+        table[i] = VERDICT_ABSENT;
+    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
+        int number = number_of(calls[i].name);
+        if (number >= 0)
+            table[number] = calls[i].verdict[level];
+    }
+}
+
+/* One value in each of the first four arguments at a time, and pairs for flags with a mode. */
+static const uint64_t values[] = {
+    0, 1, 2, 10, 16, 17, 38, 40, 0755, 01777, 02000, 04000, 06755, 0x20000, 0x40000, 0x60008,
+    0x80000, 0x400000, 0x541b, 0x5412, 0x541c, 0x541d, 0x5423, 0x5401, S_IFCHR, S_IFBLK, S_IFIFO,
+    S_IFREG | 0644, S_IFBLK | 0600, S_IFCHR | S_IFBLK, S_IFSOCK, O_CREAT, O_CREAT | O_EXCL,
+    020000000, O_TMPFILE, O_DIRECTORY, 0x7e020000, CLONE_NEWUSER, CLONE_NEWNS, CLONE_NEWCGROUP,
+    CLONE_NEWUTS, CLONE_NEWIPC, CLONE_NEWPID, CLONE_NEWNET, 0x01200011, 0x80, 0xffffffff,
+    UINT64_MAX, 0x100000000, 0x100005412, 0x100000001, 0x100000028, 0x110000000,
+};
+
+#define VALUES (sizeof values / sizeof values[0])
+
+static void compare(unsigned variant, const enum verdict table[NUMBERS], uint32_t number,
+                    const uint64_t args[6])
+{
+    struct seccomp_choice choice = seccomp_choice_of(variant);
+    uint32_t got = decide(variant, NATIVE, number, args);
+    uint32_t want = expected(&choice, table[number], args);
+
+    if (got != want)
+        test_fail(__FILE__, __LINE__, "variant %u, call %u (%#llx %#llx %#llx %#llx): %#x, not %#x",
+                  variant, number, (unsigned long long)args[0], (unsigned long long)args[1],
+                  (unsigned long long)args[2], (unsigned long long)args[3], got, want);
+}
+
+TEST(every_variant_decides_every_number_as_the_tables_say)
+{
+    for (unsigned variant = 0; variant < SECCOMP_VARIANTS; variant++) {
+        enum verdict table[NUMBERS];
+        fill(table, seccomp_choice_of(variant).level);
+        for (uint32_t number = 0; number < NUMBERS; number++) {
+            for (size_t i = 0; i < VALUES * 4; i++) {
+                uint64_t args[6] = {0};
+                args[i % 4] = values[i / 4];
+                compare(variant, table, number, args);
+            }
+        }
+    }
+}
+
+TEST(flags_and_mode_of_open_are_read_together_and_so_are_family_and_protocol)
+{
+    for (unsigned variant = 0; variant < SECCOMP_VARIANTS; variant++) {
+        enum verdict table[NUMBERS];
+        fill(table, seccomp_choice_of(variant).level);
+        for (uint32_t number = 0; number < NUMBERS; number++) {
+            if (table[number] < VERDICT_CLONE)
+                continue;
+            for (size_t i = 0; i < VALUES * VALUES; i++) {
+                uint64_t x = values[i / VALUES], y = values[i % VALUES];
+                compare(variant, table, number, (uint64_t[6]){x, x, y, 0, 0, 0});
+                compare(variant, table, number, (uint64_t[6]){x, 0, y, y, 0, 0});
+                compare(variant, table, number, (uint64_t[6]){0, y, x, y, 0, 0});
+            }
+        }
+    }
+}
+
+/* The tables themselves, by the kernel's own constants: a line lost there must not go unseen. */
+TEST(what_the_payload_does_between_load_and_exec_is_allowed_in_every_variant)
+{
+    static const long needed[] = {
+        SYS_futex, SYS_chdir, SYS_landlock_create_ruleset, SYS_landlock_add_rule,
+        SYS_landlock_restrict_self, SYS_close_range, SYS_execve, SYS_execveat, SYS_prlimit64,
+        SYS_prctl, SYS_capget, SYS_openat, SYS_close, SYS_write, SYS_fcntl, SYS_exit_group,
+        SYS_read, SYS_statfs, SYS_fstatfs, SYS_getppid, SYS_kill, SYS_exit, SYS_rt_sigreturn,
+        SYS_mmap, SYS_munmap, SYS_brk, SYS_fstat, SYS_newfstatat, SYS_seccomp, SYS_wait4,
+    };
+
+    for (unsigned variant = 0; variant < SECCOMP_VARIANTS; variant++)
+        for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++)
+            CHECK_INT(decide(variant, NATIVE, (uint32_t)needed[i], NULL), PASSES);
+}
+
+TEST(what_breaks_walls_is_forbidden_in_every_variant)
+{
+    static const long forbidden[] = {
+        SYS_unshare, SYS_setns, SYS_mount, SYS_umount2, SYS_pivot_root, SYS_chroot, SYS_open_tree,
+        467 /* open_tree_attr */, SYS_move_mount, SYS_fsopen, SYS_fsconfig, SYS_fsmount,
+        SYS_fspick, SYS_mount_setattr, SYS_io_uring_setup, SYS_io_uring_enter,
+        SYS_io_uring_register, SYS_open_by_handle_at, SYS_bpf, SYS_perf_event_open,
+        SYS_userfaultfd, SYS_keyctl, SYS_add_key, SYS_request_key, SYS_init_module,
+        SYS_finit_module, SYS_delete_module, SYS_kexec_load, SYS_reboot, SYS_swapon, SYS_swapoff,
+        SYS_settimeofday, SYS_clock_settime, SYS_acct, SYS_quotactl, SYS_quotactl_fd,
+        SYS_sethostname, SYS_setdomainname, SYS_vhangup, SYS_syslog, SYS_lookup_dcookie, SYS_kcmp,
+        SYS_process_madvise, SYS_fanotify_init,
+#if defined(__x86_64__)
+        SYS_iopl, SYS_ioperm, SYS_kexec_file_load,
+#endif
+    };
+
+    for (unsigned variant = 0; variant < SECCOMP_VARIANTS; variant++) {
+        struct seccomp_choice choice = seccomp_choice_of(variant);
+        for (size_t i = 0; i < sizeof forbidden / sizeof forbidden[0]; i++)
+            CHECK_INT(decide(variant, NATIVE, (uint32_t)forbidden[i], NULL), on_forbidden(&choice));
+    }
+}
+
+TEST(calls_whose_flags_lie_behind_a_pointer_do_not_exist)
+{
+    for (unsigned variant = 0; variant < SECCOMP_VARIANTS; variant++) {
+        CHECK_INT(decide(variant, NATIVE, SYS_clone3, NULL), FAILS(ENOSYS));
+        CHECK_INT(decide(variant, NATIVE, SYS_openat2, NULL), FAILS(ENOSYS));
+    }
+}
+
+TEST(strict_goes_without_what_the_default_allows)
+{
+    static const long loose[] = {
+        SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev, SYS_pidfd_getfd, SYS_personality,
+        SYS_shmget, SYS_shmat, SYS_semget, SYS_semop, SYS_msgget, SYS_msgsnd, SYS_mq_open,
+        SYS_sched_setaffinity, SYS_sched_setscheduler, SYS_sched_setparam, SYS_sched_setattr,
+        SYS_move_pages, SYS_migrate_pages, SYS_adjtimex, SYS_clock_adjtime,
+    };
+    const struct seccomp_choice normal = {SECCOMP_DEFAULT, FORBIDDEN_ERRNO, false};
+    const struct seccomp_choice strict = {SECCOMP_STRICT, FORBIDDEN_ERRNO, false};
+
+    for (size_t i = 0; i < sizeof loose / sizeof loose[0]; i++) {
+        uint32_t number = (uint32_t)loose[i];
+        CHECK_INT(decide(seccomp_variant(&normal), NATIVE, number, NULL), PASSES);
+        CHECK_INT(decide(seccomp_variant(&strict), NATIVE, number, NULL), FAILS(EPERM));
+    }
+}
+
+TEST(foreign_architectures_are_refused_whatever_the_number)
+{
+    for (unsigned variant = 0; variant < SECCOMP_VARIANTS; variant++) {
+        struct seccomp_choice choice = seccomp_choice_of(variant);
+        uint32_t want = choice.on_forbidden == FORBIDDEN_KILL ? KILLS : FAILS(ENOSYS);
+        for (uint32_t number = 0; number < NUMBERS; number++) {
+            CHECK_INT(decide(variant, FOREIGN, number, NULL), want);
+            CHECK_INT(decide(variant, 0, number, NULL), want);
+#if defined(__x86_64__)
+            CHECK_INT(decide(variant, NATIVE, number | 0x40000000, NULL), want);
+#endif
+        }
+    }
+}
+
+TEST(numbers_nobody_knows_answer_enosys)
+{
+    static const uint32_t unknown[] = {NUMBERS, 4096, 0x3fffffff, 0x80000000, 0xffffffff};
+
+    for (unsigned variant = 0; variant < SECCOMP_VARIANTS; variant++)
+        for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++)
+            CHECK_INT(decide(variant, NATIVE, unknown[i], NULL), FAILS(ENOSYS));
+}
+
+TEST(only_killing_variants_can_kill)
+{
+    for (unsigned variant = 0; variant < SECCOMP_VARIANTS; variant++) {
+        struct seccomp_choice choice = seccomp_choice_of(variant);
+        const struct sock_fprog *program = layer_seccomp_program(&choice);
+        bool kills = false;
+        for (size_t i = 0; i < program->len; i++)
+            kills = kills || (program->filter[i].code == (BPF_RET | BPF_K) &&
+                              program->filter[i].k == KILLS);
+        CHECK_INT(kills, choice.on_forbidden != FORBIDDEN_ERRNO);
+    }
+}
+
+TEST(programs_stay_short)
+{
+    for (unsigned variant = 0; variant < SECCOMP_VARIANTS; variant++) {
+        struct seccomp_choice choice = seccomp_choice_of(variant);
+        const struct sock_fprog *program = layer_seccomp_program(&choice);
+        printf("# %s, %s%s: %u instructions\n",
+               choice.level == SECCOMP_STRICT ? "strict" : "default",
+               (const char *[]){"errno", "kill", "kill sockets"}[choice.on_forbidden],
+               choice.deny_memfd ? ", no memfd" : "", program->len);
+        CHECK(program->len <= LONGEST);
+    }
+}
+
+TEST(off_has_no_program)
+{
+    CHECK(layer_seccomp_program(&(struct seccomp_choice){.level = SECCOMP_OFF}) == NULL);
+}
