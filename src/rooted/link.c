@@ -69,7 +69,7 @@ int cordon_root_link(struct cordon_root *root, const char *existing, const char 
         rc = -EEXIST;
     if (rc == 0)
         rc = link_checked(&from_place, &to_place);
-    return rc < 0 ? call_fail_pair(&c, &to, &from, &to, "link", rc) : 0;
+    return rc < 0 ? call_fail_pair(&c, rc == -ESTALE ? &from : &to, &from, &to, "link", rc) : 0;
 }
 
 /* Where the directory of a new link really is: the text has to lead from there. */

@@ -108,6 +108,16 @@ static int rename_noreplace(const struct renaming *r)
     return rename_noreplace_by_hand(r);
 }
 
+static int remove_any(int dir, const char *name)
+{
+    BUF_AUTO where = BUF_INIT(64u << 20);
+    const char *syscall = "";
+    struct remove_progress progress = {.call = NULL};
+    if (unlinkat(dir, name, 0) == 0)
+        return 0;
+    return errno == EISDIR ? remove_tree(dir, name, false, &progress, &where, &syscall) : -errno;
+}
+
 /* Replaces whatever is at the destination, full directories included. */
 static int rename_over(const struct renaming *r)
 {
@@ -118,14 +128,12 @@ static int rename_over(const struct renaming *r)
     if (errno != EISDIR && errno != ENOTDIR && errno != ENOTEMPTY && errno != EEXIST)
         return -errno;
     /* Swapped in one step; then what was there is removed under the old name. */
-    if (sys_renameat2(from->dir, from->name, to->dir, to->name, SYS_RENAME_EXCHANGE) < 0)
+    if (sys_renameat2(from->dir, from->name, to->dir, to->name, SYS_RENAME_EXCHANGE) == 0)
+        return remove_any(from->dir, from->name);
+    if (errno != EINVAL && errno != ENOSYS)
         return -errno;
-    BUF_AUTO where = BUF_INIT(64u << 20);
-    const char *syscall = "";
-    struct remove_progress progress = {.call = NULL};
-    if (unlinkat(from->dir, from->name, 0) == 0)
-        return 0;
-    return remove_tree(from->dir, from->name, false, &progress, &where, &syscall);
+    int rc = remove_any(to->dir, to->name); /* a file system that cannot swap */
+    return rc == 0 && renameat(from->dir, from->name, to->dir, to->name) < 0 ? -errno : rc;
 }
 
 /* Inside one base, to another mount: copied beside the destination, put in place, then removed. */
@@ -147,9 +155,6 @@ static int move_across(const struct call *c, struct renaming *r, bool overwrite)
         .source_name = BUF_INIT(PATH_MAX)};
     int rc = copy_entry(&copy, &r->from_place, &beside);
     copy_release(&copy);
-    BUF_AUTO where = BUF_INIT(64u << 20);
-    const char *syscall = "";
-    struct remove_progress progress = {.call = NULL};
     if (rc == 0) {
         struct renaming last = *r;
         last.from_place = beside;
@@ -157,14 +162,10 @@ static int move_across(const struct call *c, struct renaming *r, bool overwrite)
         rc = overwrite ? rename_over(&last) : rename_noreplace(&last);
     }
     if (rc < 0) {
-        if (unlinkat(beside.dir, beside.name, 0) < 0)
-            remove_tree(beside.dir, beside.name, false, &progress, &where, &syscall);
+        remove_any(beside.dir, beside.name);
         return rc < -4095 ? -EINVAL : rc;
     }
-    if (S_ISDIR(r->from_place.st.st_mode))
-        return remove_tree(r->from_place.dir, r->from_place.name, false, &progress, &where,
-                           &syscall);
-    return unlinkat(r->from_place.dir, r->from_place.name, 0) < 0 ? -errno : 0;
+    return remove_any(r->from_place.dir, r->from_place.name);
 }
 
 int cordon_root_move(struct cordon_root *root, const char *from, const char *to, bool overwrite,
