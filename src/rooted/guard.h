@@ -19,14 +19,12 @@
     X(rewalk_nofollow)   \
     X(leaf_check)        \
     X(open_leaf)         \
-    X(replace_nofollow)  \
     X(descend_nofollow)  \
     X(ascend_check)      \
     X(copy_source)       \
     X(copy_target)       \
     X(copy_dir)          \
-    X(link_verify)       \
-    X(stat_leaf)
+    X(link_verify)
 
 enum guard {
 #define GUARD_ID(name) GUARD_##name,

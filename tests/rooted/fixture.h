@@ -28,7 +28,7 @@ struct fixture {
     struct cordon_root *root;
     struct cordon_root_error err;
     struct cordon_root_options options;
-    char home[PATH_MAX], scratch[PATH_MAX], rootfs[PATH_MAX];
+    char home[300], scratch[300], rootfs[300];
 };
 
 /* Makes the directories and opens a root with these flags. */
