@@ -155,7 +155,7 @@ int cordon_root_cp_list(struct cordon_root *root, const char *const *from, size_
     struct call c = call_begin(root, "cp", err);
     int rc = call_writable(&c, to);
     for (size_t i = 0; rc == 0 && i < count; i++) {
-        TARGET_AUTO source = {.ref = NULL};
+        TARGET_AUTO(source);
         rc = target_map(&c, from[i], "cp", &source);
         if (rc < 0)
             break;

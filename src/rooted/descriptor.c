@@ -29,14 +29,20 @@ int descriptor_read(int fd, const struct stat *st, uint64_t max, char **data, si
     size_t used = 0;
     char *buf = malloc(cap + 1);
     while (buf != NULL) {
-        ssize_t n = fd_read_full(fd, buf + used, cap + 1 - used);
+        ssize_t n = read(fd, buf + used, cap + 1 - used);
+        if (n < 0 && errno == EINTR)
+            continue;
         if (n < 0) {
+            int rc = -errno;
             free(buf);
-            return (int)n;
+            return rc;
         }
         used += (size_t)n;
-        if (used <= cap)
+        /* All that the size promised, and no more although there was room: the end. */
+        if (n == 0 || (used == (size_t)st->st_size && used > 0))
             break;
+        if (used <= cap)
+            continue;
         /* It grew meanwhile, or a size of 0 was not the truth. */
         if (used > max) {
             free(buf);
@@ -139,6 +145,7 @@ int64_t copier_copy(struct copier *c, int from, const struct stat *st, int to)
     return rc < 0 ? rc : size;
 }
 
+/* The number of attributes, or -errno. */
 static int copy_xattrs(int from, int to)
 {
     char probe[1];
@@ -151,7 +158,8 @@ static int copy_xattrs(int from, int to)
     char *value = list + XATTR_LIST_MAX;
     ssize_t len = flistxattr(from, list, XATTR_LIST_MAX);
     int rc = len < 0 ? -errno : 0;
-    for (char *name = list; rc == 0 && name < list + len; name += strlen(name) + 1) {
+    int count = 0;
+    for (char *name = list; rc == 0 && name < list + len; name += strlen(name) + 1, count++) {
         if (strcmp(name, "security.capability") == 0)
             continue;
         ssize_t n = fgetxattr(from, name, value, XATTR_VALUE_MAX);
@@ -163,7 +171,7 @@ static int copy_xattrs(int from, int to)
                                                                                          : -errno;
     }
     free(list);
-    return rc;
+    return rc < 0 ? rc : count;
 }
 
 int descriptor_copy_metadata(int from, const struct stat *st, int to)
@@ -171,14 +179,14 @@ int descriptor_copy_metadata(int from, const struct stat *st, int to)
     struct stat now;
     if (fstat(to, &now) < 0)
         return -errno;
-    if ((now.st_uid != st->st_uid || now.st_gid != st->st_gid) &&
-        fchown(to, st->st_uid, st->st_gid) < 0)
+    const bool owner = now.st_uid != st->st_uid || now.st_gid != st->st_gid;
+    if (owner && fchown(to, st->st_uid, st->st_gid) < 0)
         return -errno;
     int rc = copy_xattrs(from, to);
     if (rc < 0)
         return rc;
     /* After the owner and the ACL, both of which change mode bits. */
-    if (fstat(to, &now) < 0)
+    if ((owner || rc > 0) && fstat(to, &now) < 0)
         return -errno;
     if ((now.st_mode & 07777) != (st->st_mode & 0777) && fchmod(to, st->st_mode & 0777) < 0)
         return -errno;

@@ -66,7 +66,7 @@ int cordon_root_mkdir(struct cordon_root *root, const char *path, bool recursive
                       struct cordon_root_error *err)
 {
     struct call c = call_begin(root, "mkdir", err);
-    TARGET_AUTO t = {.ref = NULL};
+    TARGET_AUTO(t);
     int rc = call_writable(&c, path);
     if (rc == 0)
         rc = target_open(&c, path, "mkdir", &t);

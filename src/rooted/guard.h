@@ -8,6 +8,7 @@
 /* The names of all guards; the mutation check goes through them one by one. */
 #define GUARD_LIST(X)    \
     X(beneath)           \
+    X(direct_symlinks)   \
     X(no_magiclinks)     \
     X(no_symlinks)       \
     X(no_xdev)           \

@@ -39,8 +39,8 @@ int cordon_root_link(struct cordon_root *root, const char *existing, const char 
                      struct cordon_root_error *err)
 {
     struct call c = call_begin(root, "link", err);
-    TARGET_AUTO from = {.ref = NULL};
-    TARGET_AUTO to = {.ref = NULL};
+    TARGET_AUTO(from);
+    TARGET_AUTO(to);
     int rc = call_writable(&c, path);
     if (rc == 0)
         rc = target_open(&c, existing, "link", &from);
@@ -87,8 +87,8 @@ int cordon_root_symlink(struct cordon_root *root, const char *target, const char
                         struct cordon_root_error *err)
 {
     struct call c = call_begin(root, "symlink", err);
-    TARGET_AUTO to = {.ref = NULL};   /* what the link shall lead to */
-    TARGET_AUTO link = {.ref = NULL}; /* the link */
+    TARGET_AUTO(to);   /* what the link shall lead to */
+    TARGET_AUTO(link); /* the link */
     int rc = call_writable(&c, path);
     if (rc == 0)
         rc = target_open(&c, target, "symlink", &to);

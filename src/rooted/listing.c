@@ -103,7 +103,7 @@ int cordon_root_get_listing(struct cordon_root *root, const char *path,
                             struct cordon_root_entries *out, struct cordon_root_error *err)
 {
     struct call c = call_begin(root, "getListing", err);
-    TARGET_AUTO t = {.ref = NULL};
+    TARGET_AUTO(t);
     int rc = target_open(&c, path, "opendir", &t);
     if (rc < 0)
         return rc;
@@ -236,7 +236,7 @@ int cordon_root_readdir(struct cordon_root *root, const char *path, bool recursi
                         struct cordon_root_entries *out, struct cordon_root_error *err)
 {
     struct call c = call_begin(root, "readdir", err);
-    TARGET_AUTO t = {.ref = NULL};
+    TARGET_AUTO(t);
     int rc = target_open(&c, path, "scandir", &t);
     if (rc < 0)
         return rc;

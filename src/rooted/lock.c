@@ -90,7 +90,7 @@ int cordon_root_lock_file(struct cordon_root *root, const char *path, uint64_t l
                           struct cordon_root_error *err)
 {
     struct call c = call_begin(root, "lockFile", err);
-    TARGET_AUTO t = {.ref = NULL};
+    TARGET_AUTO(t);
     int rc = target_open(&c, path, "open", &t);
     if (rc < 0)
         return rc;

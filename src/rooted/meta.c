@@ -74,11 +74,11 @@ int cordon_root_stat(struct cordon_root *root, const char *path, struct cordon_r
                      struct cordon_root_error *err)
 {
     struct call c = call_begin(root, "stat", err);
-    TARGET_AUTO t = {.ref = NULL};
-    int rc = target_open(&c, path, "stat", &t);
+    TARGET_AUTO(t);
+    FD_AUTO fd = -1;
+    int rc = target_open_fd(&c, path, "stat", O_PATH, &t, &fd);
     if (rc < 0)
         return rc;
-    FD_AUTO fd = resolve_open(&t.base, t.mapped.name, O_PATH, 0);
     rc = fd < 0 ? fd : meta_stat_at(fd, "", out);
     return rc < 0 ? call_fail(&c, &t, "stat", rc) : 0;
 }
@@ -87,7 +87,7 @@ int cordon_root_lstat(struct cordon_root *root, const char *path, struct cordon_
                       struct cordon_root_error *err)
 {
     struct call c = call_begin(root, "lstat", err);
-    TARGET_AUTO t = {.ref = NULL};
+    TARGET_AUTO(t);
     int rc = target_open(&c, path, "lstat", &t);
     if (rc < 0)
         return rc;
@@ -108,11 +108,11 @@ int cordon_root_exists(struct cordon_root *root, const char *path, bool *out,
                        struct cordon_root_error *err)
 {
     struct call c = call_begin(root, "exists", err);
-    TARGET_AUTO t = {.ref = NULL};
-    int rc = target_open(&c, path, "access", &t);
+    TARGET_AUTO(t);
+    FD_AUTO fd = -1;
+    int rc = target_open_fd(&c, path, "access", O_PATH, &t, &fd);
     if (rc < 0)
         return rc;
-    FD_AUTO fd = resolve_open(&t.base, t.mapped.name, O_PATH, 0);
     if (fd < 0 && fd != -ENOENT && fd != RESOLVE_NOTDIR)
         return call_fail(&c, &t, "access", fd);
     *out = fd >= 0;
@@ -132,7 +132,7 @@ int cordon_root_chmod(struct cordon_root *root, const char *path, uint32_t mode,
                       struct cordon_root_error *err)
 {
     struct call c = call_begin(root, "chmod", err);
-    TARGET_AUTO t = {.ref = NULL};
+    TARGET_AUTO(t);
     int rc = call_writable(&c, path);
     if (rc == 0)
         rc = target_open(&c, path, "open", &t);
@@ -158,7 +158,7 @@ int cordon_root_utimes(struct cordon_root *root, const char *path, double atime_
                        struct cordon_root_error *err)
 {
     struct call c = call_begin(root, "utimes", err);
-    TARGET_AUTO t = {.ref = NULL};
+    TARGET_AUTO(t);
     int rc = call_writable(&c, path);
     if (rc == 0)
         rc = target_open(&c, path, "open", &t);

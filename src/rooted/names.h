@@ -22,6 +22,6 @@ struct names {
 int names_read(int dir, struct names *out);
 const char *names_at(const struct names *names, size_t i);
 
-/* Large directories are gone through much faster in the order of their inodes. */
+/* Directories are gone through much faster in the order of their inodes. */
 void names_sort_by_inode(struct names *names);
 void names_free(struct names *names);

@@ -319,7 +319,7 @@ static int patch_open_file(const struct call *c, const struct target *t,
 static int write_patch(const struct call *c, const char *path, const char *patch, size_t patch_len,
                        const char *sha256, bool save_last)
 {
-    TARGET_AUTO t = {.ref = NULL};
+    TARGET_AUTO(t);
     int rc = call_writable(c, path);
     if (rc == 0)
         rc = target_open(c, path, "open", &t);

@@ -19,8 +19,12 @@ void cordon_root_data_free(struct cordon_root_data *data)
 static int take_lock(const struct call *c, const struct target *t, uint64_t lock_ms)
 {
     struct cordon_root *root = c->root;
-    uint64_t now = lock_now_ms();
     pthread_mutex_lock(&root->lock);
+    if (lock_ms == 0 && root->locks.first == NULL) {
+        pthread_mutex_unlock(&root->lock);
+        return 0;
+    }
+    uint64_t now = lock_now_ms();
     bool held = lock_held(&root->locks, &t->mapped, now);
     int rc = !held && lock_ms > 0 ? lock_set(&root->locks, &t->mapped, now, lock_ms) : 0;
     pthread_mutex_unlock(&root->lock);
@@ -33,14 +37,14 @@ int cordon_root_read_file(struct cordon_root *root, const char *path, uint64_t l
                           struct cordon_root_data *out, struct cordon_root_error *err)
 {
     struct call c = call_begin(root, "readFile", err);
-    TARGET_AUTO t = {.ref = NULL};
-    int rc = target_open(&c, path, "open", &t);
-    if (rc == 0)
-        rc = take_lock(&c, &t, lock_ms);
+    TARGET_AUTO(t);
+    FD_AUTO fd = -1;
+    /* O_NONBLOCK: a FIFO without a writer must not hold us. */
+    int rc = target_open_fd(&c, path, "open", O_RDONLY | O_NONBLOCK | O_NOCTTY, &t, &fd);
+    if (rc == 0 && fd != RESOLVE_OUTSIDE)
+        rc = take_lock(&c, &t, lock_ms); /* a path that is missing may be locked as well */
     if (rc < 0)
         return rc;
-    /* O_NONBLOCK: a FIFO without a writer must not hold us. */
-    FD_AUTO fd = resolve_open(&t.base, t.mapped.name, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
     if (fd < 0)
         return call_fail(&c, &t, "open", fd == -ENXIO ? -EINVAL : fd);
     struct stat st;
@@ -57,7 +61,7 @@ int cordon_root_readlink(struct cordon_root *root, const char *path, struct cord
                          struct cordon_root_error *err)
 {
     struct call c = call_begin(root, "readlink", err);
-    TARGET_AUTO t = {.ref = NULL};
+    TARGET_AUTO(t);
     int rc = target_open(&c, path, "readlink", &t);
     if (rc < 0)
         return rc;
@@ -85,7 +89,7 @@ int cordon_root_realpath(struct cordon_root *root, const char *path, struct cord
                          struct cordon_root_error *err)
 {
     struct call c = call_begin(root, "realpath", err);
-    TARGET_AUTO t = {.ref = NULL};
+    TARGET_AUTO(t);
     int rc = target_open(&c, path, "realpath", &t);
     if (rc < 0)
         return rc;

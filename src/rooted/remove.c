@@ -176,7 +176,7 @@ static int fail_is_directory(const struct call *c, const struct target *t)
 static int rm_one(const struct call *c, const char *path,
                   const struct cordon_root_rm_options *options, struct remove_progress *progress)
 {
-    TARGET_AUTO t = {.ref = NULL};
+    TARGET_AUTO(t);
     int rc = target_open(c, path, "lstat", &t);
     if (rc < 0)
         return rc;
@@ -228,7 +228,7 @@ int cordon_root_rmdir(struct cordon_root *root, const char *path, bool recursive
                       struct cordon_root_error *err)
 {
     struct call c = call_begin(root, "rmdir", err);
-    TARGET_AUTO t = {.ref = NULL};
+    TARGET_AUTO(t);
     int rc = call_writable(&c, path);
     if (rc == 0)
         rc = target_open(&c, path, "rmdir", &t);
@@ -253,7 +253,7 @@ int cordon_root_rmdir(struct cordon_root *root, const char *path, bool recursive
 int cordon_root_unlink(struct cordon_root *root, const char *path, struct cordon_root_error *err)
 {
     struct call c = call_begin(root, "unlink", err);
-    TARGET_AUTO t = {.ref = NULL};
+    TARGET_AUTO(t);
     int rc = call_writable(&c, path);
     if (rc == 0)
         rc = target_open(&c, path, "unlink", &t);

@@ -508,6 +508,23 @@ int resolve_real(const struct resolve_base *base, const char *name, char *out)
 
 /* ---- the host side ---- */
 
+int resolve_direct(const char *host, const char *name, int flags)
+{
+    char path[2 * PATH_MAX];
+    size_t host_len = strlen(host);
+    size_t name_len = strlen(name);
+    if (host[0] != '/' || host_len + name_len + 2 > PATH_MAX)
+        return -ENAMETOOLONG;
+    memcpy(path, host, host_len);
+    path[host_len] = '/';
+    memcpy(path + host_len + 1, name, name_len + 1);
+    struct sys_open_how how = {
+        .flags = (uint64_t)(unsigned)(flags | O_CLOEXEC),
+        .resolve = GUARD(direct_symlinks, SYS_RESOLVE_NO_SYMLINKS) | SYS_RESOLVE_NO_MAGICLINKS,
+    };
+    return sys_openat2(AT_FDCWD, path, &how);
+}
+
 static void identify(const struct sys_statx *st, struct resolve_identity *out)
 {
     out->dev = (uint64_t)st->dev_major << 32 | st->dev_minor;

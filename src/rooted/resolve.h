@@ -74,6 +74,13 @@ int resolve_real(const struct resolve_base *base, const char *name, char *out);
 
 /* ---- the host side: the directory a base is made of ---- */
 
+/*
+ * The common case in one call: opens `name` beneath the host directory if neither its path nor the
+ * name has a link in it. Without links there is no way out, and the host directory is the one that
+ * is there now, so no look at it is needed. Any failure says nothing: resolve_open() has to judge.
+ */
+int resolve_direct(const char *host, const char *name, int flags);
+
 struct resolve_identity {
     uint64_t dev, ino, mount;
 };

@@ -125,17 +125,14 @@ static int fail_missing(const struct call *c, const struct target *t, const char
                           configured ? ". Start the workspace and try again." : "");
 }
 
-int target_open(const struct call *c, const char *request, const char *syscall,
-                struct target *out)
+/* Takes hold of the base of a target that has been mapped. */
+static int target_acquire(const struct call *c, const char *syscall, struct target *out)
 {
     struct cordon_root *root = c->root;
-    int rc = target_map(c, request, syscall, out);
-    if (rc < 0)
-        return rc;
     const enum path_base base = out->mapped.base;
     if (root->paths[base] == NULL)
         return fail_missing(c, out, "scratch", false);
-    rc = base_acquire(root, base, &out->ref);
+    int rc = base_acquire(root, base, &out->ref);
     if (rc < 0 && base != PATH_HOME && (rc == -ENOENT || rc == -ENOTDIR))
         return fail_missing(c, out, base == PATH_SCRATCH ? "scratch" : "rootfs", true);
     if (rc < 0)
@@ -150,6 +147,31 @@ int target_open(const struct call *c, const char *request, const char *syscall,
         .counts = &root->resolved,
     };
     return 0;
+}
+
+int target_open(const struct call *c, const char *request, const char *syscall,
+                struct target *out)
+{
+    int rc = target_map(c, request, syscall, out);
+    return rc < 0 ? rc : target_acquire(c, syscall, out);
+}
+
+int target_open_fd(const struct call *c, const char *request, const char *syscall, int flags,
+                   struct target *out, int *fd)
+{
+    int rc = target_map(c, request, syscall, out);
+    if (rc < 0)
+        return rc;
+    const char *host = c->root->paths[out->mapped.base];
+    if (host != NULL && (c->root->flags & (CORDON_ROOT_UNSAFE | CORDON_ROOT_NO_XDEV)) == 0) {
+        *fd = resolve_direct(host, out->mapped.name, flags);
+        if (*fd >= 0)
+            return 0;
+    }
+    rc = target_acquire(c, syscall, out);
+    if (rc == 0)
+        *fd = resolve_open(&out->base, out->mapped.name, flags, 0);
+    return rc;
 }
 
 bool target_is_top(const struct target *t)

@@ -71,12 +71,22 @@ struct target {
     struct path_mapped mapped;
 };
 void target_release(struct target *t);
-#define TARGET_AUTO __attribute__((cleanup(target_release))) struct target
+/* Only the reference: a target is large, and target_open() fills the rest. */
+#define TARGET_AUTO(name)                                          \
+    __attribute__((cleanup(target_release))) struct target name;   \
+    name.ref = NULL
 
 /* Maps the request and looks at its base once. `syscall` is for the error. */
 int target_open(const struct call *c, const char *request, const char *syscall,
                 struct target *out);
 int target_map(const struct call *c, const char *request, const char *syscall, struct target *out);
+
+/*
+ * Maps and opens in one, for reading calls: 0 and `*fd` is a descriptor or what resolve_open()
+ * says; or an error that has been reported.
+ */
+int target_open_fd(const struct call *c, const char *request, const char *syscall, int flags,
+                   struct target *out, int *fd);
 
 bool target_is_top(const struct target *t);
 bool target_same_base(const struct target *a, const struct target *b);

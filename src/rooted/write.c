@@ -149,7 +149,7 @@ int cordon_root_write_file(struct cordon_root *root, const char *path, const voi
                            size_t len, bool save_last, struct cordon_root_error *err)
 {
     struct call c = call_begin(root, "writeFile", err);
-    TARGET_AUTO t = {.ref = NULL};
+    TARGET_AUTO(t);
     int rc = call_writable(&c, path);
     if (rc == 0)
         rc = target_open(&c, path, "open", &t);
@@ -172,7 +172,7 @@ int cordon_root_append_file(struct cordon_root *root, const char *path, const vo
                             size_t len, struct cordon_root_error *err)
 {
     struct call c = call_begin(root, "appendFile", err);
-    TARGET_AUTO t = {.ref = NULL};
+    TARGET_AUTO(t);
     int rc = call_writable(&c, path);
     if (rc == 0)
         rc = target_open(&c, path, "open", &t);
@@ -196,7 +196,7 @@ int cordon_root_truncate(struct cordon_root *root, const char *path, int64_t len
                          struct cordon_root_error *err)
 {
     struct call c = call_begin(root, "truncate", err);
-    TARGET_AUTO t = {.ref = NULL};
+    TARGET_AUTO(t);
     int rc = call_writable(&c, path);
     if (rc == 0)
         rc = target_open(&c, path, "open", &t);
