@@ -19,7 +19,7 @@ struct settings {
     struct cordon_root_options root;
     const char *aliases[ALIASES_MAX];
     const char *log;
-    bool json, stats;
+    bool json, stats, help;
 };
 
 static int bad(const char *what, const char *subject)
@@ -77,9 +77,13 @@ static bool take_flag(struct settings *s, const char *arg)
             return true;
         }
     }
-    s->json = s->json || strcmp(arg, "--json") == 0;
-    s->stats = s->stats || strcmp(arg, "--stats") == 0;
-    return strcmp(arg, "--json") == 0 || strcmp(arg, "--stats") == 0;
+    bool *const other = strcmp(arg, "--json") == 0    ? &s->json
+                        : strcmp(arg, "--stats") == 0 ? &s->stats
+                        : strcmp(arg, "--help") == 0  ? &s->help
+                                                      : NULL;
+    if (other != NULL)
+        *other = true;
+    return other != NULL;
 }
 
 /* 0, or the exit status. */
@@ -111,7 +115,7 @@ static int take_value(struct settings *s, const char *name, const char *value)
     return 0;
 }
 
-/* Options up to the method; the index of the method, or minus the exit status. */
+/* Options up to the method; the index of the method, 0 for help, or minus the exit status. */
 static int parse(struct settings *s, int argc, char **argv)
 {
     static const char *const valued[] = {"--root", "--scratch", "--rootfs", "--home-alias",
@@ -134,6 +138,8 @@ static int parse(struct settings *s, int argc, char **argv)
         if (rc != 0)
             return -rc;
     }
+    if (s->help)
+        return 0;
     if (s->root.home == NULL)
         return -bad("needs", "--root DIR");
     if (i >= argc)
@@ -238,16 +244,14 @@ static int run(struct fs *fs, const struct settings *s)
 
 int cli_fs(int argc, char **argv)
 {
-    for (int i = 1; i < argc && strncmp(argv[i], "--", 2) == 0; i++) {
-        if (strcmp(argv[i], "--help") == 0) {
-            help();
-            return 0;
-        }
-    }
     struct settings s = {.root = {.size = sizeof s.root}};
     int first = parse(&s, argc, argv);
     if (first < 0)
         return -first;
+    if (first == 0) {
+        help();
+        return 0;
+    }
     if (s.root.home_alias_count > 0)
         s.root.home_aliases = s.aliases;
     FD_AUTO log = -1;

@@ -22,6 +22,7 @@
 
 #define UNLINK_GRACE_MS 100
 #define COALESCE_MS 20 /* one append is several events of the kernel */
+#define TOP_CHECK_MS 1000
 #define QUEUE_DEFAULT 2048
 #define NAMES_MAX ((size_t)1 << 20)
 #define PATCH_UNITS_MAX 1000000
@@ -53,6 +54,8 @@ struct cordon_root_watch {
     struct path_mapped path;  /* of what is watched */
     struct cordon_root_watch_options options;
     int inotify_fd, dir_fd, end_fd; /* owned */
+    int parent_watch;               /* of the directory above, or -1 at the top of a base */
+    char self[NAME_MAX + 1];        /* what the watched directory is called in it */
     char only[NAME_MAX + 1];        /* the one name that counts; "": all of the directory */
     struct watched *names;          /* owned */
     size_t name_count;
@@ -320,8 +323,20 @@ static void rescan(struct cordon_root_watch *w, uint64_t now)
     names_free(&all);
 }
 
+/* We hold the directory open, and so the kernel does not say that it was removed. */
+static bool is_removed(const struct cordon_root_watch *w)
+{
+    struct stat st;
+    return fstat(w->dir_fd, &st) == 0 && st.st_nlink == 0;
+}
+
 static void handle(struct cordon_root_watch *w, const struct inotify_event *e, uint64_t now)
 {
+    if (w->parent_watch >= 0 && e->wd == w->parent_watch) {
+        if (e->len > 0 && strcmp(e->name, w->self) == 0 && is_removed(w))
+            lost_directory(w, now);
+        return;
+    }
     if ((e->mask & IN_Q_OVERFLOW) != 0) {
         rescan(w, now);
         return;
@@ -426,6 +441,10 @@ static int arm(struct cordon_root_watch *w, const struct call *c, const struct t
     w->end_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (w->inotify_fd < 0 || w->end_fd < 0)
         return -errno;
+    if (whole && place.name[0] != '\0') {
+        memcpy(w->self, place.name, sizeof w->self);
+        w->parent_watch = resolve_fd_watch(w->inotify_fd, place.dir, IN_DELETE | IN_ONLYDIR);
+    }
     rc = resolve_fd_watch(w->inotify_fd, w->dir_fd, MASK);
     return rc < 0 ? rc : note_existing(w); /* armed first, so that nothing is missed */
 }
@@ -444,7 +463,7 @@ int cordon_root_watch_open(struct cordon_root *root, const char *path,
         return call_fail(&c, &t, "watch", -ENOMEM);
     w->root = root;
     w->path = t.mapped;
-    w->inotify_fd = w->dir_fd = w->end_fd = -1;
+    w->inotify_fd = w->dir_fd = w->end_fd = w->parent_watch = -1;
     w->last = &w->first;
     if (options != NULL)
         w->options = *options;
@@ -466,6 +485,8 @@ int cordon_root_watch_next(struct cordon_root_watch *w, int timeout_ms,
     for (;;) {
         const uint64_t now = lock_now_ms();
         drain(w, now);
+        if (is_removed(w)) /* the only way to know it of the top of a base */
+            lost_directory(w, now);
         int64_t wait = fire(w, now);
         if (atomic_load(&w->ended))
             return 0;
@@ -484,6 +505,8 @@ int cordon_root_watch_next(struct cordon_root_watch *w, int timeout_ms,
         const int64_t left = timeout_ms < 0 ? -1 : timeout_ms - (int64_t)waited;
         if (wait < 0 || (left >= 0 && left < wait))
             wait = left;
+        if (w->parent_watch < 0 && (wait < 0 || wait > TOP_CHECK_MS))
+            wait = TOP_CHECK_MS;
         struct pollfd fds[2] = {{.fd = w->inotify_fd, .events = POLLIN},
                                 {.fd = w->end_fd, .events = POLLIN}};
         if (poll(fds, 2, wait < 0 ? -1 : (int)wait) < 0 && errno != EINTR)
