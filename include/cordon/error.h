@@ -11,6 +11,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 /* What a caller can do about it. The CLI's exit status follows from this alone. */
 enum cordon_error_kind {
@@ -62,6 +63,7 @@ const char *cordon_layer_name(int layer);
  */
 size_t cordon_error_format(const struct cordon_error *err, char *out, size_t size);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -23,6 +23,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 struct cordon_root; /* opaque */
 
@@ -293,6 +294,7 @@ int cordon_root_sync_fs_watch(struct cordon_root *root, const char *path, bool a
 int cordon_root_sync_next(struct cordon_root *root, int timeout_ms,
                           struct cordon_root_sync_event *out, struct cordon_root_error *err);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

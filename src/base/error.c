@@ -19,8 +19,8 @@ int err_set(struct cordon_error *err, enum cordon_error_kind kind, enum cordon_l
             int errnum, const char *what, const char *subject)
 {
     if (err != NULL) {
-        err->kind = kind;
-        err->layer = layer;
+        err->kind = (int32_t)kind;
+        err->layer = (int32_t)layer;
         err->errnum = errnum;
         copy(err->what, sizeof err->what, what);
         copy(err->subject, sizeof err->subject, subject);

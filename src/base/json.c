@@ -1,11 +1,21 @@
 #include "base/json.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
 
+/* Where the reader is: one a level, on the stack of read_container(). */
+struct frame {
+    const struct frame *up;
+    const char *key; /* NULL: an element of a list, or a key that is not read yet */
+    bool object;
+    size_t index;
+};
+
 struct reader {
+    const struct frame *top;
     struct arena *arena;
     const char *p;
     const char *end;
@@ -15,8 +25,37 @@ struct reader {
     struct json_error *err;
 };
 
+/* Appends "/key", escaped; stops where the room ends. */
+static void point_to_key(struct json_error *err, const char *key)
+{
+    size_t n = strlen(err->pointer);
+    const size_t most = sizeof err->pointer - 3;
+    if (n < most)
+        err->pointer[n++] = '/';
+    for (; *key != '\0' && n < most; key++) {
+        const bool escaped = *key == '~' || *key == '/';
+        if (escaped)
+            err->pointer[n++] = '~';
+        err->pointer[n++] = !escaped ? *key : *key == '~' ? '0' : '1';
+    }
+    err->pointer[n] = '\0';
+}
+
+static void point_to(struct json_error *err, const struct frame *frame)
+{
+    char index[24];
+    if (frame == NULL)
+        return;
+    point_to(err, frame->up); /* outermost first; as deep as the document */
+    snprintf(index, sizeof index, "%zu", frame->index);
+    if (frame->key != NULL || !frame->object)
+        point_to_key(err, frame->object ? frame->key : index);
+}
+
 static int fail(struct reader *r, const char *at, const char *why)
 {
+    r->err->pointer[0] = '\0';
+    point_to(r->err, r->top);
     r->err->line = r->line;
     r->err->col = (uint32_t)(at - r->line_start) + 1;
     r->err->why = why;
@@ -276,9 +315,10 @@ static int refuse_duplicates(struct reader *r, const struct json *object)
             table[i] = m;
         }
         if (twin != NULL) {
+            fail(r, r->p, "duplicate key");
+            point_to_key(r->err, m->key);
             r->err->line = m->key_line;
             r->err->col = m->key_col;
-            r->err->why = "duplicate key";
             return -EINVAL;
         }
     }
@@ -310,6 +350,7 @@ static int read_container(struct reader *r, struct json *out, unsigned depth)
     const bool object = *r->p == '{';
     const char close = object ? '}' : ']';
     struct json **tail = &out->first;
+    struct frame frame = {.up = r->top, .object = object};
 
     if (depth >= r->max_depth)
         return fail(r, r->p, "nested too deeply");
@@ -325,8 +366,13 @@ static int read_container(struct reader *r, struct json *out, unsigned depth)
         if (child == NULL)
             return fail(r, r->p, "document too large");
         int rc = object ? read_key(r, child) : 0;
-        if (rc == 0)
-            rc = read_value(r, child, depth + 1);
+        if (rc < 0)
+            return rc;
+        frame.key = child->key;
+        frame.index = out->count;
+        r->top = &frame;
+        rc = read_value(r, child, depth + 1);
+        r->top = frame.up;
         if (rc < 0)
             return rc;
         *tail = child;

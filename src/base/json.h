@@ -46,6 +46,7 @@ struct json_limits {
 struct json_error {
     uint32_t line, col;
     const char *why; /* a sentence part in static memory: "expected ',' or '}'" */
+    char pointer[416]; /* RFC 6901, of the value that was being read; cut if it is longer */
 };
 
 /* The document lives in `arena`. NULL, and `err` filled, if it is not exactly one JSON value. */

@@ -8,6 +8,6 @@ size_t nearest_distance(const char *a, const char *b);
 
 /*
  * The first of the best of `count` words that is near enough to be meant, or NULL. The words may
- * sit in a table of structs: `first` is the address of the first one, `stride` the size of an entry.
+ * sit in a table of structs: `first` is the address of the first one, `stride` an entry's size.
  */
 const char *nearest_word(const char *wrong, const char *const *first, size_t count, size_t stride);

@@ -49,6 +49,7 @@ int parse_duration_ms(const char *s, uint64_t *out)
     } units[] = {{"", 1000}, {"ms", 1}, {"s", 1000}, {"m", 60 * 1000}, {"h", 60 * 60 * 1000}};
     uint64_t whole = 0;
     uint64_t thousandths = 0;
+    bool nothing = true; /* no digit but zeros */
 
     int r = digits(&s, &whole);
     if (r < 0)
@@ -58,8 +59,10 @@ int parse_duration_ms(const char *s, uint64_t *out)
         s++;
         if (*s < '0' || *s > '9')
             return -EINVAL;
-        for (; *s >= '0' && *s <= '9'; s++, place /= 10)
+        for (; *s >= '0' && *s <= '9'; s++, place /= 10) {
             thousandths += (uint64_t)(*s - '0') * place;
+            nothing = nothing && *s == '0';
+        }
     }
     for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
         if (strcmp(s, units[i].suffix) != 0)
@@ -72,7 +75,7 @@ int parse_duration_ms(const char *s, uint64_t *out)
         if (__builtin_add_overflow(ms, part, &ms))
             return -ERANGE;
         /* "0.1ms" would silently become "default"; refuse what rounds to nothing. */
-        if (ms == 0 && (whole | thousandths) != 0)
+        if (ms == 0 && (whole != 0 || !nothing))
             return -EINVAL;
         return scaled(ms, 1, out);
     }

@@ -16,7 +16,7 @@
 
 #include "base/fd.h"
 #include "layer/cgroup_file.h"
-#include "sys/file.h"
+#include "sys/files.h"
 #include "sys/lock.h"
 
 #define RMDIR_TRIES 200 /* a millisecond each: a task that is ending still counts */
@@ -49,19 +49,16 @@ static int make_dir(const char *dir, char *path, size_t size)
     return r;
 }
 
-/* Writes a limit and reads it back: in force is what the kernel says, not what was written. */
+/* Sets a limit; in force is what the kernel says, not what was written. */
 static int limit(const struct layer_cgroup_group *group, const char *file, uint64_t want,
                  uint64_t *in_force, struct cordon_error *err)
 {
-    int r = cgroup_write_u64(group->dir_fd, file, want);
-    if (r < 0)
-        return fail(err, -r, "write cgroup limit", group->path, file);
     uint64_t value = 0;
-    r = cgroup_read_u64(group->dir_fd, file, &value);
+    int r = cgroup_exchange_u64(group->dir_fd, file, want, &value);
     if (r < 0)
-        return fail(err, -r, "read back cgroup limit", group->path, file);
+        return fail(err, -r, "set cgroup limit", group->path, file);
     if (value > want) {
-        fail(err, EIO, "read back cgroup limit", group->path, file);
+        fail(err, EIO, "set cgroup limit", group->path, file);
         err_why(err, "the kernel keeps a higher limit than was written");
         return -EIO;
     }
@@ -74,12 +71,9 @@ static int limit_if_there(const struct layer_cgroup_group *group, const char *fi
                           bool *in_force, struct cordon_error *err)
 {
     uint64_t value;
-    *in_force = false;
-    if (faccessat(group->dir_fd, file, F_OK, 0) < 0)
-        return 0;
-    int r = limit(group, file, want, &value, err);
+    int r = limit(group, file, want, &value, NULL);
     *in_force = r == 0;
-    return r;
+    return r == 0 || r == -ENOENT ? 0 : fail(err, -r, "set cgroup limit", group->path, file);
 }
 
 /* v1: an eventfd that counts; v2: the events file itself, which wakes those who have read it. */

@@ -53,6 +53,23 @@ static int number_at(const char *p, uint64_t *out)
     return 0;
 }
 
+int cgroup_exchange_u64(int dir_fd, const char *name, uint64_t value, uint64_t *in_force)
+{
+    char text[64];
+    FD_AUTO fd = openat(dir_fd, name, O_RDWR | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    int len = snprintf(text, sizeof text, "%" PRIu64, value);
+    int r = fd_write_all(fd, text, (size_t)len);
+    if (r < 0)
+        return r;
+    ssize_t n = pread(fd, text, sizeof text - 1, 0);
+    if (n < 0)
+        return -errno;
+    text[n] = '\0';
+    return number_at(text, in_force);
+}
+
 int cgroup_read_u64(int dir_fd, const char *name, uint64_t *out)
 {
     char text[CGROUP_FILE_SIZE];

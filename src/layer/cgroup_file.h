@@ -20,6 +20,9 @@ ssize_t cgroup_read(int dir_fd, const char *name, char text[static CGROUP_FILE_S
 int cgroup_write(int dir_fd, const char *name, const char *text);
 int cgroup_write_u64(int dir_fd, const char *name, uint64_t value);
 
+/* Writes a number and reads the file back: what is in force is what the kernel says. */
+int cgroup_exchange_u64(int dir_fd, const char *name, uint64_t value, uint64_t *in_force);
+
 /* A file of one number; "max" is UINT64_MAX. */
 int cgroup_read_u64(int dir_fd, const char *name, uint64_t *out);
 

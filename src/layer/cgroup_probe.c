@@ -99,8 +99,8 @@ static bool holds_this_process(const char *dir, bool alone)
 }
 
 /*
- * The directory of the own group beneath a mount. Where a container shows a part of a hierarchy
- * but the paths of the whole, the own group is the mount's root, if anything.
+ * The directory of the own group beneath a mount: 0 if it is writable, else -errno. Where a
+ * container shows a part of a hierarchy but the paths of the whole, it is the mount's root, if any.
  */
 static int own_dir(char out[static CGROUP_PATH_SIZE], const char *mount, const char *own)
 {
@@ -109,10 +109,11 @@ static int own_dir(char out[static CGROUP_PATH_SIZE], const char *mount, const c
     int n = snprintf(out, CGROUP_PATH_SIZE, "%s%s", mount, strcmp(own, "/") == 0 ? "" : own);
     if (n >= CGROUP_PATH_SIZE)
         return -ENAMETOOLONG;
-    if (access(out, F_OK) == 0)
-        return 0;
+    int r = writable(out);
+    if (r != -ENOENT || !holds_this_process(mount, false))
+        return r;
     snprintf(out, CGROUP_PATH_SIZE, "%s", mount);
-    return holds_this_process(mount, false) ? 0 : -ENOENT;
+    return writable(out);
 }
 
 /* Why the own group of a hierarchy cannot be used. */
@@ -149,16 +150,16 @@ static void probe_v1(const struct cgroup_source *source, enum cgroup_controller 
 
     char mount[PATH_SIZE];
     join(mount, source->root, list); /* "cpu,cpuacct", to which "cpu" is often a link */
-    if (source->mounted(mount) != CGROUP_V1)
+    r = own_dir(c->dir, mount, own);
+    if (r == -ENOENT && strcmp(list, name) != 0) {
         join(mount, source->root, name);
-    if (source->mounted(mount) != CGROUP_V1) {
+        r = own_dir(c->dir, mount, own);
+    }
+    if ((r == 0 || r == -ENOENT) && source->mounted(mount) != CGROUP_V1) {
         missing(c, "the %s controller belongs to cgroup v1 and is not mounted beneath %s", name,
                 source->root);
         return;
     }
-    r = own_dir(c->dir, mount, own);
-    if (r == 0)
-        r = writable(c->dir);
     if (r < 0) {
         explain(c, -r, name);
         return;
@@ -173,6 +174,7 @@ struct place {
     char dir[CGROUP_PATH_SIZE];
     enum cgroup_route route;
     unsigned controllers; /* bits by enum cgroup_controller */
+    unsigned crowded;     /* what the own group could give if this process were alone in it */
     int rank;             /* the best one wins, the nearest among equals */
 };
 
@@ -215,14 +217,19 @@ static void offer_own(struct place *best, const char *own)
         return;
     }
     char enabled[CGROUP_FILE_SIZE];
-    if (read_in(own, "cgroup.subtree_control", enabled) < 0 || enabled[strspn(enabled, " \n")] != '\0')
+    if (read_in(own, "cgroup.subtree_control", enabled) < 0 ||
+        enabled[strspn(enabled, " \n")] != '\0')
         return; /* threaded controllers are on: a child could hold no process */
     unsigned controllers = controllers_in(own, "cgroup.controllers");
     join(path, own, "cgroup.subtree_control");
-    if (controllers != 0 && access(path, W_OK) == 0 && holds_this_process(own, true))
+    if (access(path, W_OK) < 0)
+        controllers = 0;
+    if (controllers != 0 && holds_this_process(own, true)) {
         offer(best, own, CGROUP_ROUTE_LEAF, controllers);
-    else
+    } else {
+        best->crowded = controllers;
         offer(best, own, CGROUP_ROUTE_CHILD, 0);
+    }
 }
 
 static bool is_leaf(const char *dir)
@@ -234,17 +241,14 @@ static bool is_leaf(const char *dir)
            strcmp(dir + len - suffix, CGROUP_LEAF_SUFFIX) == 0;
 }
 
-static void search_v2(const char *mount, const char *own, struct place *best, char *leaf,
-                      int *denied)
+/* From the own group upward; `r` says whether that one is writable. */
+static void search_v2(const char *mount, const char *own, int r, struct place *best, char *leaf)
 {
     char dir[CGROUP_PATH_SIZE];
     snprintf(dir, sizeof dir, "%s", own);
     enum cgroup_route route = CGROUP_ROUTE_CHILD;
     const size_t mount_len = strlen(mount);
-    for (;;) {
-        int r = writable(dir);
-        if (r < 0 && *denied == 0)
-            *denied = r;
+    for (;; r = writable(dir)) {
         if (r == 0 && route == CGROUP_ROUTE_CHILD && is_leaf(dir)) {
             /* Another run of this process moved it here: its own group is one up. */
             snprintf(leaf, CGROUP_PATH_SIZE, "%s", dir);
@@ -271,7 +275,6 @@ static void probe_v2(const struct cgroup_source *source, struct host_cgroup *out
         join(mount, source->root, "unified");
 
     struct place best = {.rank = -1};
-    int denied = 0;
     unsigned hierarchy;
     char list[128];
     char path[CGROUP_PATH_SIZE];
@@ -280,8 +283,8 @@ static void probe_v2(const struct cgroup_source *source, struct host_cgroup *out
     int r = !present ? -ENODEV : cgroup_own_path(source->self_text, NULL, &hierarchy, list, path);
     if (r == 0)
         r = own_dir(own, mount, path);
-    if (r == 0)
-        search_v2(mount, own, &best, out->leaf, &denied);
+    if (r == 0 || r == -EACCES)
+        search_v2(mount, own, r, &best, out->leaf);
     if (best.route != CGROUP_ROUTE_LEAF)
         out->leaf[0] = '\0';
 
@@ -292,10 +295,15 @@ static void probe_v2(const struct cgroup_source *source, struct host_cgroup *out
             if (!present)
                 missing(c, "no cgroup file system is mounted on %s", source->root);
             else
-                explain(c, r < 0 ? -r : -denied, name);
+                explain(c, -r, name);
             continue;
         }
         /* Every group of v2 counts cpu time, whatever is enabled. */
+        if (i != CGROUP_CPUACCT && (best.crowded & ~best.controllers & 1U << i) != 0) {
+            missing(c, "the caller's cgroup can give the %s controller only to a caller that is "
+                       "alone in it, and holds other processes", name);
+            continue;
+        }
         if (i != CGROUP_CPUACCT && (best.controllers & 1U << i) == 0) {
             missing(c, "the %s controller is not enabled in a cgroup that uid %u may write", name,
                     (unsigned)geteuid());

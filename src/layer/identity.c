@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sys/file.h"
+#include "sys/files.h"
 #include "sys/process.h"
 
 static int fail(struct cordon_error *err, long r, const char *what, const char *subject)

@@ -2,7 +2,7 @@
 
 #include <errno.h>
 
-#include "sys/file.h"
+#include "sys/files.h"
 #include "sys/landlock.h"
 
 /* The only rights that the kernel takes for a rule on something that is not a directory. */

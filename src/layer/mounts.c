@@ -5,27 +5,17 @@
 #include <sys/stat.h>
 #include <sys/statfs.h>
 
-#include "sys/file.h"
-#include "sys/mount.h"
+#include "layer/bind.h"
+#include "sys/files.h"
+#include "sys/mounting.h"
 
 #define TMPFS_MAGIC 0x01021994
 #define ST_RDONLY_FLAG 0x0001
 #define FD_PATH_SIZE 32
-#define ALL_OF_IT (TREE_EMPTY_PATH | TREE_RECURSIVE)
 
 static int fail(struct cordon_error *err, long r, const char *what, const char *subject)
 {
     return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_MOUNTS, (int)-r, what, subject);
-}
-
-/* A mistake in the policy rather than in the host. */
-static int refuse(struct cordon_error *err, long r, const char *what, const char *subject,
-                  const char *why, const char *remedy)
-{
-    err_set(err, CORDON_ERROR_POLICY, CORDON_LAYER_MOUNTS, (int)-r, what, subject);
-    err_why(err, why);
-    err_remedy(err, remedy);
-    return (int)r;
 }
 
 /* The directories above a path on a file system of our own. */
@@ -111,59 +101,6 @@ static int mount_tmpfs(const struct plan_step *step, struct cordon_error *err)
     return r < 0 ? fail(err, r, "mount tmpfs", step->target) : 0;
 }
 
-/* What is to appear: a descriptor without a mount of its own, or 0 in *skip. */
-static int open_source(const struct plan_step *step, bool *skip, struct stat *st,
-                       struct cordon_error *err)
-{
-    static const char what[] = "open bind source";
-    const bool listed = (step->flags & STEP_LISTED) != 0;
-    const bool optional = (step->flags & STEP_OPTIONAL) != 0;
-    int fd = (step->flags & STEP_OWN) != 0
-                 ? sys_open_in_root(AT_FDCWD, step->target, O_PATH)
-                 : sys_open(AT_FDCWD, step->source, O_PATH | (listed ? O_NOFOLLOW : 0), 0);
-    *skip = false;
-    if (fd < 0 && optional) {
-        *skip = true;
-        return 0;
-    }
-    if (fd == -ENOENT || fd == -ENOTDIR)
-        return refuse(err, fd, what, step->source, "",
-                      "create it first, or give the bind \"optional\": true in a policy document");
-    if (fd < 0)
-        return refuse(err, fd, what, step->source, "", "");
-    long r = sys_call(SYS_newfstatat, fd, "", st, AT_EMPTY_PATH);
-    if (r < 0) {
-        sys_close(fd);
-        return fail(err, r, "look at bind source", step->source);
-    }
-    if (S_ISLNK(st->st_mode)) {
-        sys_close(fd);
-        if (listed)
-            return refuse(err, -ELOOP, what, step->source, "is a symbolic link", "name its target instead");
-        *skip = true;
-        return 0;
-    }
-    return fd;
-}
-
-/* A detached, private copy of the tree, with flags that only ever take away. */
-static int clone_tree(int source, const struct plan_step *step, struct cordon_error *err)
-{
-    const struct sys_mount_attr attr = {
-        .set = ATTR_NOSUID | ATTR_NODEV | ((step->flags & STEP_RDONLY) != 0 ? (uint64_t)ATTR_RDONLY : 0),
-        .propagation = MS_PRIVATE,
-    };
-    int tree = sys_open_tree(source, "", TREE_CLONE | ALL_OF_IT);
-    if (tree < 0)
-        return fail(err, tree, "copy the mounts of", step->source);
-    long r = sys_mount_setattr(tree, "", ALL_OF_IT, &attr);
-    if (r < 0) {
-        sys_close(tree);
-        return fail(err, r, "set mount flags of", step->source);
-    }
-    return tree;
-}
-
 static int open_target(const struct plan_step *step, bool directory, struct cordon_error *err)
 {
     if ((step->flags & STEP_MAKE) != 0) {
@@ -175,11 +112,11 @@ static int open_target(const struct plan_step *step, bool directory, struct cord
     }
     int fd = sys_open_in_root(AT_FDCWD, step->target, O_PATH);
     if (fd == -ENOENT || fd == -ENOTDIR)
-        return refuse(err, fd, "bind onto", step->target,
+        return bind_refuse(err, fd, "bind onto", step->target,
                       "it does not exist beneath another bind",
                       "nothing is ever created in your tree: create it there first");
     if (fd == -ELOOP)
-        return refuse(err, fd, "bind onto", step->target, "a symbolic link is in the way",
+        return bind_refuse(err, fd, "bind onto", step->target, "a symbolic link is in the way",
                       "name the place that the link leads to");
     return fd < 0 ? fail(err, fd, "open mount point", step->target) : fd;
 }
@@ -190,7 +127,7 @@ static int bind_tree(const struct plan_step *step, int prepared, bool *readonly,
 {
     struct stat st;
     bool skip = false;
-    int source = prepared >= 0 ? prepared : open_source(step, &skip, &st, err);
+    int source = prepared >= 0 ? prepared : bind_open(step, &skip, &st, err);
     if (source < 0 || skip)
         return source < 0 ? source : 0;
 
@@ -199,7 +136,7 @@ static int bind_tree(const struct plan_step *step, int prepared, bool *readonly,
         long r = sys_call(SYS_newfstatat, prepared, "", &st, AT_EMPTY_PATH);
         tree = r < 0 ? fail(err, r, "look at bind source", step->source) : prepared;
     } else {
-        tree = clone_tree(source, step, err);
+        tree = bind_clone(source, step, -1, err);
         sys_close(source);
     }
     int target = tree < 0 ? tree : open_target(step, S_ISDIR(st.st_mode), err);
@@ -215,7 +152,7 @@ static int bind_tree(const struct plan_step *step, int prepared, bool *readonly,
     }
     sys_close(tree);
     if (r == -ENOTDIR)
-        return refuse(err, r, "bind onto", step->target,
+        return bind_refuse(err, r, "bind onto", step->target,
                       "one of them is a directory and the other is not", "");
     return r < 0 ? fail(err, r, "mount", step->target) : 0;
 }
@@ -243,6 +180,7 @@ static int mount_proc(const struct plan_step *step, struct cordon_error *err)
 {
     const struct plan_step sys = {.kind = STEP_BIND,
                                   .flags = STEP_RDONLY | STEP_OWN,
+                                  .fd = -1,
                                   .source = "/proc/sys",
                                   .target = "proc/sys"};
     bool readonly = true;
@@ -262,15 +200,18 @@ static int mount_proc(const struct plan_step *step, struct cordon_error *err)
 }
 
 /* The first step: something to stand on, on top of the old root. Leaves it as the cwd. */
-static int enter_root(const struct plan_step *step, struct cordon_error *err)
+static int enter_root(const struct plan_step *step, const struct layer_trees *trees,
+                      struct cordon_error *err)
 {
     int root = -1;
-    if (step->kind == STEP_HOST_TREE) {
-        const struct plan_step whole = {.flags = STEP_RDONLY, .source = "/"};
+    if (trees != NULL && trees->host_count > 0) {
+        root = trees->host[0].fd;
+    } else if (step->kind == STEP_HOST_TREE) {
+        const struct plan_step whole = {.flags = step->flags, .source = "/"};
         int old = sys_open(AT_FDCWD, "/", O_PATH | O_DIRECTORY, 0);
         if (old < 0)
             return fail(err, old, "open", "/");
-        root = clone_tree(old, &whole, err);
+        root = bind_clone(old, &whole, -1, err);
         sys_close(old);
         if (root < 0)
             return root;
@@ -291,7 +232,19 @@ static int enter_root(const struct plan_step *step, struct cordon_error *err)
     if (r == 0)
         r = sys_call(SYS_fchdir, root);
     sys_close(root);
-    return r < 0 ? fail(err, r, "stand on the new root", "/") : 0;
+    if (r < 0)
+        return fail(err, r, "stand on the new root", "/");
+    for (size_t i = 1; trees != NULL && i < trees->host_count; i++) {
+        const struct layer_tree *tree = &trees->host[i];
+        int target = sys_open_in_root(AT_FDCWD, tree->target, O_PATH);
+        r = target < 0 ? target
+                       : sys_move_mount(tree->fd, "", target, "", MOVE_FROM_EMPTY | MOVE_TO_EMPTY);
+        sys_close(target);
+        sys_close(tree->fd);
+        if (r < 0)
+            return fail(err, r, "mount", tree->target);
+    }
+    return 0;
 }
 
 static int apply_step(const struct plan_step *step, int prepared, bool *readonly,
@@ -351,22 +304,20 @@ static bool is_own_dev(void)
            (fs.f_flags & ST_RDONLY_FLAG) != 0;
 }
 
-int layer_mounts_apply(const struct plan *plan, const int *prepared, uint32_t *proof,
+int layer_mounts_apply(const struct plan *plan, const struct layer_trees *trees, uint32_t *proof,
                        struct cordon_error *err)
 {
     bool readonly = true;
-    if (plan->step_count == 0)
-        return 0;
     /* In view mode nothing of the old tree is kept but copies, and those are private. Guard mode
      * mounts onto a copy of the host's tree: nothing may travel back. */
-    if (plan->fs_mode == FS_GUARD) {
+    if (plan->steps[0].kind == STEP_HOST_TREE) {
         long r = sys_mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
         if (r < 0)
             return fail(err, r, "make mounts private", "/");
     }
-    int r = enter_root(&plan->steps[0], err);
+    int r = enter_root(&plan->steps[0], trees, err);
     for (size_t i = 1; r == 0 && i < plan->step_count; i++)
-        r = apply_step(&plan->steps[i], prepared == NULL ? -1 : prepared[i], &readonly, err);
+        r = apply_step(&plan->steps[i], trees == NULL ? -1 : trees->of_step[i], &readonly, err);
     if (r == 0)
         r = seal(plan, err);
     if (r < 0)
@@ -382,6 +333,7 @@ int layer_mounts_apply(const struct plan *plan, const int *prepared, uint32_t *p
     if (rc < 0)
         return fail(err, rc, "leave the old root", "/");
 
+    *proof |= PROOF_MOUNTNS;
     if (readonly && is_readonly("/") && is_readonly("/proc/sys"))
         *proof |= PROOF_READONLY;
     if (is_own_dev())

@@ -9,8 +9,9 @@
  */
 #pragma once
 
+#include "layer/trees.h"
 #include "plan/plan.h"
 
-/* `prepared`: for each step a mount that the caller made with more rights, or -1; may be NULL. */
-int layer_mounts_apply(const struct plan *plan, const int *prepared, uint32_t *proof,
+/* `trees`: mounts that the supervisor made with more rights; NULL: none. */
+int layer_mounts_apply(const struct plan *plan, const struct layer_trees *trees, uint32_t *proof,
                        struct cordon_error *err);

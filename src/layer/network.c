@@ -7,7 +7,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-#include "sys/file.h"
+#include "sys/files.h"
 
 static int fail(struct cordon_error *err, long r, const char *what, const char *subject)
 {

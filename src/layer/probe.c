@@ -1,6 +1,9 @@
 #include "layer/probe.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -49,16 +52,42 @@ static unsigned cores_of(void)
     return cores > 0 ? cores : 1;
 }
 
-static const char *home_of(char **env)
+/* As getcwd() would name it. */
+static const char *without_links(struct arena *arena, const char *path)
+{
+    char room[PATH_MAX];
+    return path != NULL && realpath(path, room) != NULL ? arena_strdup(arena, room) : NULL;
+}
+
+/* The user database by its file: name services would load code into this process. */
+static const char *database_home(struct arena *arena, uid_t uid)
+{
+    char line[1024];
+    const char *home = NULL;
+    FILE *file = fopen("/etc/passwd", "re");
+    while (file != NULL && home == NULL && fgets(line, sizeof line, file) != NULL) {
+        const char *fields[6] = {NULL};
+        char *rest = line;
+        for (int i = 0; i < 6 && (fields[i] = strsep(&rest, ":")) != NULL; i++) {
+        }
+        if (fields[5] != NULL && strtoul(fields[2], NULL, 10) == uid)
+            home = without_links(arena, fields[5]);
+    }
+    if (file != NULL)
+        fclose(file);
+    return home;
+}
+
+static const char *named_home(struct arena *arena, char *const *env)
 {
     for (; *env != NULL; env++) {
         if (strncmp(*env, "HOME=/", 6) == 0)
-            return *env + 5;
+            return without_links(arena, *env + 5);
     }
     return NULL;
 }
 
-int layer_probe(struct host *out, struct arena *arena, const struct policy *policy, char **caller_env,
+int layer_probe(struct host *out, struct arena *arena, const struct policy *policy, char *const *caller_env,
                 struct cordon_error *err)
 {
     char cwd[4096];
@@ -74,12 +103,14 @@ int layer_probe(struct host *out, struct arena *arena, const struct policy *poli
         probe_top(out);
         out->nix_store = access("/nix/store", F_OK) == 0;
     }
-    const char *home = home_of(caller_env);
-    out->home = home == NULL ? NULL : policy_normalize_path(arena, home);
+    if (policy->rw_cwd) {
+        out->home[0] = database_home(arena, out->uid);
+        out->home[1] = named_home(arena, caller_env);
+    }
     out->cwd = getcwd(cwd, sizeof cwd) != NULL && cwd[0] == '/' ? arena_strdup(arena, cwd) : NULL;
     const struct policy_limits *limits = &policy->limits;
     if (limits->mem_bytes != POLICY_UNLIMITED || limits->pids != POLICY_UNLIMITED ||
-        limits->cpu_ms != POLICY_UNLIMITED)
+        limits->cpu_ms != POLICY_UNLIMITED || limits->cpus > 0)
         layer_cgroup_probe(&out->cgroup);
     if (out->uid == 0 && getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
         return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_IDENTITY, errno, "choose a host uid", "getrandom");

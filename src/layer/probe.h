@@ -5,5 +5,5 @@
 #include "policy/policy.h"
 
 /* Strings live in `arena`. `caller_env` may name the home directory. */
-int layer_probe(struct host *out, struct arena *arena, const struct policy *policy, char **caller_env,
+int layer_probe(struct host *out, struct arena *arena, const struct policy *policy, char *const *caller_env,
                 struct cordon_error *err);

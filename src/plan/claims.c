@@ -1,258 +1,191 @@
 /*
- * The ledger's side of the plan: for each capability what was asked for, by what it will hold,
- * which proofs it takes, and how well it holds. Here is decided whether a run is partial.
+ * The ledger's side of the plan: for each capability whether it was asked for, by what it will
+ * hold, and which proofs that takes. Here is decided whether a run is partial. The words for
+ * people are made later, and only if somebody wants them (describe.c).
  */
 #include "plan/build.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
-static struct plan_claim *claim(struct plan_build *b, enum capability c)
+static void holds(struct plan_claim *c, const char *mechanism, uint32_t proof)
 {
-    return &b->plan->claims[c];
-}
-
-static void requested_number(struct plan_claim *c, uint64_t value)
-{
-    if (value == POLICY_UNLIMITED)
-        snprintf(c->requested, sizeof c->requested, "null");
-    else
-        snprintf(c->requested, sizeof c->requested, "%" PRIu64, value);
-}
-
-static void requested_word(struct plan_claim *c, const char *word)
-{
-    snprintf(c->requested, sizeof c->requested, "\"%s\"", word);
-}
-
-static bool is_requested(const struct plan_claim *c)
-{
-    return strcmp(c->requested, "null") != 0;
-}
-
-__attribute__((format(printf, 4, 5))) static void holds(struct plan_claim *c, const char *mechanism,
-                                                        uint32_t proof, const char *fmt, ...)
-{
-    va_list args;
     c->mechanism = mechanism;
     c->proof = proof;
-    va_start(args, fmt);
-    vsnprintf(c->details, sizeof c->details, fmt, args);
-    va_end(args);
+    c->why = NULL;
 }
 
 static void cannot(struct plan_claim *c, const char *why)
 {
-    holds(c, NULL, 0, "%s", why);
+    c->mechanism = NULL;
+    c->proof = 0;
+    c->why = why;
 }
 
-static enum cgroup_version version_of(const struct plan_build *b, enum cgroup_controller c)
+static const char *cgroup_name(const struct plan_build *b, enum cgroup_controller c)
 {
-    return b->request->host->cgroup.controllers[c].version;
+    return cgroup_version_name(b->request->host->cgroup.controllers[c].version);
 }
 
-static const char *route_of(const struct plan_build *b, enum cgroup_controller c)
+static void limits(struct plan_build *b)
 {
-    return cgroup_route_note(b->request->host->cgroup.controllers[c].route);
-}
+    struct plan *plan = b->plan;
+    const struct policy_limits *asked = &b->policy.limits;
+    struct plan_claim *c = &plan->claims[CAP_WALL_TIME];
 
-static void times(struct plan_build *b)
-{
-    const struct plan *plan = b->plan;
-    struct plan_claim *wall = claim(b, CAP_WALL_TIME);
-    struct plan_claim *cpu = claim(b, CAP_CPU_TIME);
+    c->requested = asked->wall_ms != POLICY_UNLIMITED;
+    holds(c, "supervisor timer", PROOF_TIMER | PROOF_PIDNS);
 
-    requested_number(wall, b->policy.limits.wall_ms);
-    if (plan->wall_ms != POLICY_UNLIMITED)
-        holds(wall, "supervisor timer", PROOF_TIMER | PROOF_PIDNS,
-              "SIGTERM at %" PRIu64 " ms, everything inside is killed %" PRIu64 " ms later",
-              plan->wall_ms, plan->grace_ms);
-    else
-        cannot(wall, "no timer");
-
-    requested_number(cpu, b->policy.limits.cpu_ms);
+    c = &plan->claims[CAP_CPU_TIME];
+    c->requested = asked->cpu_ms != POLICY_UNLIMITED;
     if (plan->cgroup.cpu_usage)
-        holds(cpu, cgroup_version_name(version_of(b, CGROUP_CPUACCT)), PROOF_CGROUP,
-              "total of the tree, read at least every 100 ms: it may be exceeded by 100 ms on each core");
+        holds(c, cgroup_name(b, CGROUP_CPUACCT), PROOF_CGROUP);
+    else if (plan->watch_cpu && plan->seccomp == SECCOMP_OFF)
+        cannot(c, "without a cgroup and without a filter the payload could starve the watcher");
     else if (plan->watch_cpu)
-        holds(cpu, "sampling", PROOF_WATCHER,
-              "total of the tree, sampled at least every 100 ms; children that are reaped by "
-              "nobody (SIGCHLD ignored) between two samples are missed; the backstop is wall time "
-              "on each core");
+        holds(c, "sampling", PROOF_WATCHER | PROOF_SECCOMP);
     else
-        cannot(cpu, "no cgroup and no watcher");
-}
+        cannot(c, "no cgroup and no watcher");
 
-static void memory(struct plan_build *b)
-{
-    const struct plan *plan = b->plan;
-    struct plan_claim *c = claim(b, CAP_MEMORY);
-    requested_number(c, b->policy.limits.mem_bytes);
+    c = &plan->claims[CAP_CPU_RATE];
+    c->requested = asked->cpus > 0;
+    if (plan->cgroup.cpu_quota_us != 0)
+        holds(c, cgroup_name(b, CGROUP_CPU), PROOF_CGROUP);
+    else
+        cannot(c, "no cpu cgroup that this caller may write");
+
+    c = &plan->claims[CAP_MEMORY];
+    c->requested = asked->mem_bytes != POLICY_UNLIMITED;
     if (plan->cgroup.mem_bytes != POLICY_UNLIMITED)
-        holds(c, cgroup_version_name(version_of(b, CGROUP_MEMORY)), PROOF_CGROUP,
-              "sum of the tree, enforced by the kernel%s", route_of(b, CGROUP_MEMORY));
+        holds(c, cgroup_name(b, CGROUP_MEMORY), PROOF_CGROUP);
+    else if (plan->watch_memory && plan->seccomp == SECCOMP_OFF)
+        cannot(c, "without a cgroup and without a filter a memfd is memory that nobody counts");
     else if (plan->watch_memory)
-        holds(c, "watcher", PROOF_WATCHER | (plan->seccomp != SECCOMP_OFF ? (uint32_t)PROOF_SECCOMP : 0),
-              "sum of the tree's anonymous and shared pages and its tmpfs files, sampled every 2 "
-              "to 100 ms by headroom: about 64 MiB over the limit are possible; kernel memory is "
-              "not counted; memfd_create and shmget are not available");
+        holds(c, "watcher", PROOF_WATCHER | PROOF_SECCOMP);
     else
         cannot(c, "no memory cgroup that this caller may write, and no watcher");
-}
 
-static void pids(struct plan_build *b)
-{
-    const struct plan *plan = b->plan;
-    struct plan_claim *c = claim(b, CAP_PIDS);
-    requested_number(c, b->policy.limits.pids);
+    c = &plan->claims[CAP_PIDS];
+    c->requested = asked->pids != POLICY_UNLIMITED;
     if (plan->cgroup.pids != POLICY_UNLIMITED)
-        holds(c, cgroup_version_name(version_of(b, CGROUP_PIDS)), PROOF_CGROUP,
-              "tasks of the tree, threads too%s", route_of(b, CGROUP_PIDS));
+        holds(c, cgroup_name(b, CGROUP_PIDS), PROOF_CGROUP);
     else if (plan->nproc != 0)
-        holds(c, "rlimit", PROOF_NPROC | PROOF_USERNS | PROOF_IDENTITY,
-              "RLIMIT_NPROC, counted inside the own user namespace only; threads count");
+        holds(c, "rlimit", PROOF_NPROC | PROOF_USERNS | PROOF_IDENTITY);
     else
         cannot(c, "neither a pids cgroup nor a limit for each user");
+
+    c = &plan->claims[CAP_OPEN_FILES];
+    c->requested = asked->nofile != POLICY_UNLIMITED;
+    if (plan->nofile != 0)
+        holds(c, "rlimit", PROOF_NOFILE);
+    else
+        cannot(c, "no limit for each process");
+
+    c = &plan->claims[CAP_OUTPUT];
+    c->requested = asked->output_bytes != POLICY_UNLIMITED;
+    holds(c, "supervisor", 0);
 }
 
 static void files(struct plan_build *b)
 {
-    const struct plan *plan = b->plan;
-    struct plan_claim *nofile = claim(b, CAP_OPEN_FILES);
-    struct plan_claim *output = claim(b, CAP_OUTPUT);
-    struct plan_claim *fs = claim(b, CAP_FILESYSTEM);
-    struct plan_claim *devices = claim(b, CAP_DEVICES);
+    struct plan *plan = b->plan;
+    const bool mounts = plan->own_tree;
+    struct plan_claim *c = &plan->claims[CAP_FILESYSTEM];
 
-    requested_number(nofile, b->policy.limits.nofile);
-    if (plan->nofile != 0)
-        holds(nofile, "rlimit", PROOF_NOFILE, "for each process");
-    else
-        cannot(nofile, "no limit for each process");
-
-    requested_number(output, b->policy.limits.output_bytes);
-    if (plan->output_bytes != POLICY_UNLIMITED)
-        holds(output, "supervisor", 0, "each stream; %s%s",
-              plan->on_overflow == OVERFLOW_KILL ? "more ends the run" : "more is counted and dropped",
-              plan->output_passing ? "" : "; output that passes through is not cut");
-    else
-        cannot(output, "no cap");
-
-    const bool mounts = plan->step_count > 0;
-    requested_word(fs, policy_fs_mode_name(b->policy.fs_mode));
+    c->requested = true;
     if (!mounts)
-        cannot(fs, "no mounts of its own");
+        cannot(c, "no mounts of its own");
     else if (plan->landlock_abi > 0)
-        holds(fs, "mount namespace, landlock", PROOF_MOUNTNS | PROOF_READONLY | PROOF_LANDLOCK,
-              "Landlock ABI %d is the second layer%s", plan->landlock_abi,
-              plan->landlock_abi < 3 ? "; it does not check truncate() before ABI 3" : "");
+        holds(c, "mount namespace, landlock", PROOF_MOUNTNS | PROOF_READONLY | PROOF_LANDLOCK);
     else
-        holds(fs, "mount namespace", PROOF_MOUNTNS | PROOF_READONLY,
-              "there is no second layer: Landlock is not available");
+        holds(c, "mount namespace", PROOF_MOUNTNS | PROOF_READONLY);
 
-    snprintf(devices->requested, sizeof devices->requested, "true");
-    if (mounts && !plan_off(b, CAP_DEVICES))
-        holds(devices, "minimal /dev", PROOF_DEVICES | PROOF_MOUNTNS,
-              "null, zero, full, random, urandom and own pseudo-terminals");
+    c = &plan->claims[CAP_DEVICES];
+    c->requested = true;
+    if (mounts)
+        holds(c, "minimal /dev", PROOF_DEVICES | PROOF_MOUNTNS);
     else
-        cannot(devices, "the host's /dev is visible");
+        cannot(c, "the host's /dev is visible");
 }
 
 static void network(struct plan_build *b)
 {
-    const struct plan *plan = b->plan;
-    struct plan_claim *c = claim(b, CAP_NETWORK);
-    if (b->policy.net == NET_HOST)
-        snprintf(c->requested, sizeof c->requested, "null");
-    else
-        requested_word(c, policy_net_name(b->policy.net));
+    struct plan *plan = b->plan;
+    struct plan_claim *c = &plan->claims[CAP_NETWORK];
 
+    c->requested = b->policy.net != NET_HOST;
     if (!plan->netns)
         cannot(c, "the network is the host's");
     else if (plan->seccomp == SECCOMP_OFF)
         cannot(c, "without a filter on socket families AF_VSOCK leaves the network namespace");
     else
-        holds(c, "network namespace, seccomp", PROOF_NETNS | PROOF_NET_QUIET | PROOF_SECCOMP,
-              plan->loopback ? "an own loopback interface and no other"
-                             : "no interface is up; other socket families are refused");
-}
+        holds(c, "network namespace, seccomp", PROOF_NETNS | PROOF_NET_QUIET | PROOF_SECCOMP);
 
-static void processes(struct plan_build *b)
-{
-    const struct plan *plan = b->plan;
-    const struct host *host = b->request->host;
-    struct plan_claim *c = claim(b, CAP_SYSCALLS);
-    if (b->policy.seccomp == SECCOMP_OFF)
-        snprintf(c->requested, sizeof c->requested, "null");
-    else
-        requested_word(c, policy_seccomp_name(b->policy.seccomp));
-    if (plan->seccomp != SECCOMP_OFF)
-        holds(c, "seccomp", PROOF_SECCOMP, "allow list, all architectures; a forbidden call %s",
-              plan->on_forbidden == FORBIDDEN_KILL ? "kills" : "fails");
-    else
-        cannot(c, "no filter");
-
-    c = claim(b, CAP_PRIVILEGES);
-    snprintf(c->requested, sizeof c->requested, "true");
-    if (!plan->drop_caps)
-        cannot(c, "capabilities inside the user namespace are kept");
-    else if (plan->switch_user)
-        holds(c, "user namespace", PROOF_USERNS | PROOF_NO_CAPS | PROOF_NO_NEW_PRIVS | PROOF_IDENTITY,
-              "host uid %u, used by this run only; no supplementary groups", plan->uid_host);
-    else
-        holds(c, "user namespace", PROOF_USERNS | PROOF_NO_CAPS | PROOF_NO_NEW_PRIVS | PROOF_IDENTITY,
-              "the caller's own host uid; %u supplementary groups of the caller stay, an ordinary "
-              "user cannot drop them", host->groups);
-
-    c = claim(b, CAP_ENVIRONMENT);
-    snprintf(c->requested, sizeof c->requested, "true");
-    if (plan->wipe)
-        holds(c, "rebuilt", PROOF_INIT_SEALED, "init holds no copy of the caller's and cannot be read");
-    else
-        cannot(c, "the caller's environment is in the memory of init");
-
-    c = claim(b, CAP_PROCESSES);
-    snprintf(c->requested, sizeof c->requested, "true");
-    if (plan->pidns)
-        holds(c, "pid namespace", PROOF_PIDNS | PROOF_EMPTY,
-              "the kernel ends all with init; init was the last one and was reaped");
-    else
-        cannot(c, "no pid namespace");
-}
-
-static void ipc(struct plan_build *b)
-{
-    const struct plan *plan = b->plan;
-    struct plan_claim *c = claim(b, CAP_IPC);
-    const bool scoped = plan->landlock_abi >= 6;
-    const bool binds = b->policy.rw.count + b->policy.ro.count > 0 || b->policy.rw_cwd ||
-                       b->policy.work == WORK_HOST;
-    const char *sockets =
-        b->policy.fs_mode == FS_GUARD ? "; unix sockets outside /run can still be reached"
-        : binds                       ? "; unix sockets inside the listed binds can be reached"
-                                      : "";
-    /* Abstract sockets belong to the network namespace, which net host shares by choice. */
-    if (plan->netns || scoped)
-        requested_word(c, "private");
-    else
-        requested_word(c, "private, but abstract sockets of the host's network");
-
+    c = &plan->claims[CAP_IPC];
+    c->requested = true;
     if (!plan->ipcns)
         cannot(c, "System V and POSIX queues are the host's");
     else if (!plan->keyring)
         cannot(c, "the session keyring is the caller's");
     else if (plan->netns)
-        holds(c, "ipc and network namespace, keyring", PROOF_IPCNS | PROOF_NETNS | PROOF_KEYRING,
-              "own System V, queues, abstract sockets and session keyring%s", sockets);
-    else if (scoped)
-        holds(c, "ipc namespace, landlock scope, keyring", PROOF_IPCNS | PROOF_LANDLOCK | PROOF_KEYRING,
-              "own System V, queues and session keyring; abstract sockets outside cannot be "
-              "reached%s", sockets);
+        holds(c, "ipc and network namespace, keyring", PROOF_IPCNS | PROOF_NETNS | PROOF_KEYRING);
+    else if (plan_scopes_sockets(plan))
+        holds(c, "ipc namespace, landlock scope, keyring", PROOF_IPCNS | PROOF_LANDLOCK | PROOF_KEYRING);
+    else /* abstract sockets belong to the network, which net host shares by choice */
+        holds(c, "ipc namespace, keyring", PROOF_IPCNS | PROOF_KEYRING);
+}
+
+static void processes(struct plan_build *b)
+{
+    struct plan *plan = b->plan;
+    struct plan_claim *c = &plan->claims[CAP_SYSCALLS];
+
+    c->requested = b->policy.seccomp != SECCOMP_OFF;
+    if (plan->seccomp != SECCOMP_OFF)
+        holds(c, "seccomp", PROOF_SECCOMP);
     else
-        holds(c, "ipc namespace, keyring", PROOF_IPCNS | PROOF_KEYRING,
-              "own System V, queues and session keyring%s", sockets);
+        cannot(c, "no filter");
+
+    c = &plan->claims[CAP_PRIVILEGES];
+    c->requested = true;
+    if (plan->drop_caps && plan->seccomp == SECCOMP_OFF && b->policy.seccomp == SECCOMP_OFF &&
+        (b->policy.rw.count > 0 || b->policy.rw_cwd || b->policy.work == WORK_HOST))
+        cannot(c, "without the filter a set-user-ID file can be left in a writable bind");
+    else if (plan->drop_caps)
+        holds(c, "user namespace", PROOF_USERNS | PROOF_NO_CAPS | PROOF_NO_NEW_PRIVS | PROOF_IDENTITY);
+    else
+        cannot(c, "capabilities inside the user namespace are kept");
+
+    c = &plan->claims[CAP_ENVIRONMENT];
+    c->requested = true;
+    if (plan->wipe)
+        holds(c, "rebuilt", PROOF_INIT_SEALED);
+    else
+        cannot(c, "the caller's environment is in the memory of init");
+
+    c = &plan->claims[CAP_PROCESSES];
+    c->requested = true;
+    if (plan->pidns)
+        holds(c, "pid namespace", PROOF_PIDNS | PROOF_EMPTY);
+    else
+        cannot(c, "no pid namespace");
+}
+
+static int unmet(struct plan_build *b, const char *want, const struct plan_claim *have)
+{
+    err_set(b->err, CORDON_ERROR_PARTIAL, CORDON_LAYER_PLAN, 0, "satisfy requirement", want);
+    if (have == NULL) {
+        err_why(b->err, "there is no such capability");
+    } else if (!have->requested) {
+        err_why(b->err, "the policy does not ask for this capability");
+    } else if (have->mechanism == NULL) {
+        err_why(b->err, have->why);
+    } else {
+        char why[128] = "this host would use ";
+        strncat(why, have->mechanism, sizeof why - strlen(why) - 1);
+        err_why(b->err, why);
+    }
+    return -EOPNOTSUPP;
 }
 
 /* The policy's "require": a capability, or a rung of its ladder. */
@@ -260,24 +193,17 @@ static int requirements(struct plan_build *b)
 {
     for (size_t i = 0; i < b->policy.require.count; i++) {
         const char *want = b->policy.require.items[i];
-        const char *rung = strchr(want, ':');
-        char name[32];
-        snprintf(name, sizeof name, "%.*s", (int)(rung == NULL ? strlen(want) : (size_t)(rung - want)),
-                 want);
-        int c = capability_parse(name);
-        const struct plan_claim *have = c < 0 ? NULL : claim(b, (enum capability)c);
-        if (have != NULL && have->mechanism != NULL && is_requested(have) &&
-            (rung == NULL || strstr(have->mechanism, rung + 1) != NULL))
-            continue;
-        err_set(b->err, CORDON_ERROR_PARTIAL, CORDON_LAYER_PLAN, 0, "satisfy requirement", want);
-        err_why(b->err, have == NULL              ? "there is no such capability"
-                        : !is_requested(have)     ? "the policy does not ask for this capability"
-                        : have->mechanism == NULL ? have->details
-                                                  : have->mechanism);
-        if (have != NULL && have->mechanism != NULL && is_requested(have))
-            err_remedy(b->err, "this host offers the mechanism named above; "
-                               "`cordon doctor` says what is missing for another");
-        return -EOPNOTSUPP;
+        const size_t len = strcspn(want, ":");
+        const char *rung = want[len] == ':' ? want + len + 1 : NULL;
+        const struct plan_claim *have = NULL;
+        for (int c = 0; c < CAPABILITY_COUNT; c++) {
+            const char *name = capability_name((enum capability)c);
+            if (strlen(name) == len && memcmp(name, want, len) == 0)
+                have = &b->plan->claims[c];
+        }
+        if (have == NULL || !have->requested || have->mechanism == NULL ||
+            (rung != NULL && strstr(have->mechanism, rung) == NULL))
+            return unmet(b, want, have);
     }
     return 0;
 }
@@ -285,43 +211,33 @@ static int requirements(struct plan_build *b)
 int plan_build_claims(struct plan_build *b)
 {
     struct plan *plan = b->plan;
-    times(b);
-    memory(b);
-    pids(b);
+    limits(b);
     files(b);
     network(b);
     processes(b);
-    ipc(b);
 
-    const struct plan_claim *missing = NULL;
-    const char *name = "";
+    int missing = -1;
     for (int i = 0; i < CAPABILITY_COUNT; i++) {
         struct plan_claim *c = &plan->claims[i];
         if (plan_off(b, (enum capability)i))
             cannot(c, "switched off for a test");
-        if (!is_requested(c)) {
-            c->mechanism = NULL;
-            c->proof = 0;
-            snprintf(c->details, sizeof c->details, "not asked for");
+        if (!c->requested) {
+            cannot(c, "not asked for");
         } else if (c->mechanism == NULL) {
             plan->partial = true;
-            if (missing == NULL) {
-                missing = c;
-                name = capability_name((enum capability)i);
-            }
+            missing = missing < 0 ? i : missing;
         } else if (!b->policy.allow_partial) {
             /* The end of the run proves EMPTY; the supervisor answers for TIMER. */
             plan->must |= c->proof & ~(uint32_t)(PROOF_EMPTY | PROOF_TIMER);
         }
     }
     int r = requirements(b);
-    if (r < 0)
-        return r;
-    if (missing != NULL && !b->policy.allow_partial) {
-        err_set(b->err, CORDON_ERROR_PARTIAL, CORDON_LAYER_PLAN, 0, "enforce", name);
-        err_why(b->err, missing->details);
+    if (r == 0 && missing >= 0 && !b->policy.allow_partial) {
+        r = -EOPNOTSUPP;
+        err_set(b->err, CORDON_ERROR_PARTIAL, CORDON_LAYER_PLAN, 0, "enforce",
+                capability_name((enum capability)missing));
+        err_why(b->err, plan->claims[missing].why);
         err_remedy(b->err, "--allow-partial runs without it and says so in the result");
-        return -EOPNOTSUPP;
     }
-    return 0;
+    return r;
 }

@@ -36,16 +36,32 @@ static void namespaces(struct plan_build *b)
     plan->wipe = !host_off(host, OFF_WIPE) && !plan_off(b, CAP_ENVIRONMENT);
 }
 
+/* What was asked for and is not built into this version is refused by name, never ignored. */
+static int refuse_unbuilt(struct plan_build *b)
+{
+    const enum policy_backend backend = b->policy.backend;
+    const char *what = b->policy.hide.count > 0         ? "hide"
+                       : backend != BACKEND_AUTO && backend != BACKEND_NATIVE ? policy_backend_name(backend)
+                                                        : NULL;
+    if (what == NULL)
+        return 0;
+    err_set(b->err, CORDON_ERROR_POLICY, CORDON_LAYER_PLAN, 0, "use", what);
+    err_why(b->err, "this version does not have it");
+    return -EINVAL;
+}
+
 int plan_compile(struct plan *plan, struct arena *arena, const struct plan_request *request,
                  struct cordon_error *err)
 {
     struct plan_build b = {
         .plan = plan, .arena = arena, .request = request, .policy = *request->policy, .err = err};
-    *plan = (struct plan){.arena = arena};
+    *plan = (struct plan){.arena = arena, .policy = request->policy, .host = request->host};
     identity(&b);
     namespaces(&b);
     plan_build_limits(&b);
-    int r = plan_build_files(&b);
+    int r = refuse_unbuilt(&b);
+    if (r == 0)
+        r = plan_build_files(&b);
     if (r == 0)
         r = plan_build_payload(&b);
     int claims = plan_build_claims(&b); /* also after a failure: the ledger is in every result */

@@ -8,29 +8,32 @@
 #include "plan/system_files.h"
 #include "sys/landlock.h"
 
-#define FIXED_STEPS 96 /* more than all that is not a listed bind */
 #define FIXED_RULES 16
-#define PROTECTED_DEPTH 4 /* components of a protected name; validation holds them to it */
 
 #define READ (LL_EXECUTE | LL_READ_FILE | LL_READ_DIR)
 #define WRITE                                                                                 \
     (LL_WRITE_FILE | LL_REMOVE_DIR | LL_REMOVE_FILE | LL_MAKE_DIR | LL_MAKE_REG |             \
      LL_MAKE_SOCK | LL_MAKE_FIFO | LL_MAKE_SYM | LL_REFER | LL_TRUNCATE)
 
-/* What stands at a path already: decides whether a mount point beneath it is ours to make. */
-enum ground { GROUND_OURS, GROUND_HOST };
+/*
+ * What stands at a path already: decides whether a mount point beneath it is ours to make, and
+ * whether the payload could rename a directory above it.
+ */
+enum ground { GROUND_OURS, GROUND_READONLY, GROUND_WRITABLE };
 
 struct place {
     const char *path; /* relative, as in plan_step.target */
     size_t len;
     enum ground ground;
+    bool listed; /* the caller named exactly this */
 };
 
 struct tree {
     struct plan_build *b;
-    struct place *table; /* open addressing */
-    size_t mask;
-    bool failed; /* memory ran out */
+    struct place *table; /* open addressing; a power of two, at most half full */
+    size_t slots, used;
+    size_t step_room;
+    bool failed; /* memory ran out; what was added since is lost */
 };
 
 static size_t hash(const char *s, size_t len)
@@ -43,21 +46,44 @@ static size_t hash(const char *s, size_t len)
 
 static struct place *find_place(const struct tree *t, const char *path, size_t len)
 {
-    size_t i = hash(path, len) & t->mask;
+    const size_t mask = t->slots - 1;
+    size_t i = hash(path, len) & mask;
     while (t->table[i].path != NULL &&
            (t->table[i].len != len || memcmp(t->table[i].path, path, len) != 0))
-        i = (i + 1) & t->mask;
+        i = (i + 1) & mask;
     return &t->table[i];
+}
+
+static void grow_table(struct tree *t)
+{
+    struct tree bigger = *t;
+    bigger.slots = t->slots * 2;
+    bigger.table = arena_array(t->b->arena, bigger.slots, sizeof *t->table);
+    if (bigger.table == NULL) {
+        t->failed = true;
+        return;
+    }
+    for (size_t i = 0; i < t->slots; i++) {
+        if (t->table[i].path != NULL)
+            *find_place(&bigger, t->table[i].path, t->table[i].len) = t->table[i];
+    }
+    *t = bigger;
 }
 
 static void remember(struct tree *t, const char *path, enum ground ground)
 {
-    size_t len = strlen(path);
-    *find_place(t, path, len) = (struct place){path, len, ground};
+    if (t->used * 2 >= t->slots)
+        grow_table(t);
+    if (t->failed)
+        return;
+    const size_t len = strlen(path);
+    struct place *p = find_place(t, path, len);
+    t->used += p->path == NULL;
+    *p = (struct place){path, len, ground, false};
 }
 
-/* The nearest thing above a path decides; the root is always remembered. */
-static enum ground ground_above(const struct tree *t, const char *path)
+/* The nearest thing above a path; the root is always remembered. */
+static const struct place *place_above(const struct tree *t, const char *path)
 {
     for (size_t len = strlen(path); len > 0;) {
         do
@@ -65,16 +91,27 @@ static enum ground ground_above(const struct tree *t, const char *path)
         while (len > 0 && path[len] != '/');
         const struct place *p = find_place(t, path, len);
         if (p->path != NULL)
-            return p->ground;
+            return p;
     }
-    return find_place(t, "", 0)->ground;
+    return find_place(t, "", 0);
 }
 
 static struct plan_step *add(struct tree *t, enum step_kind kind, const char *target)
 {
     struct plan *plan = t->b->plan;
+    if (plan->step_count == t->step_room) {
+        struct plan_step *steps = arena_array(t->b->arena, t->step_room * 2, sizeof *steps);
+        if (steps == NULL) {
+            t->failed = true;
+            plan->step_count--; /* the last one is overwritten; nobody applies a failed plan */
+        } else {
+            memcpy(steps, plan->steps, plan->step_count * sizeof *steps);
+            plan->steps = steps;
+            t->step_room *= 2;
+        }
+    }
     struct plan_step *step = &plan->steps[plan->step_count++];
-    *step = (struct plan_step){.kind = kind, .target = target, .mode = 0755};
+    *step = (struct plan_step){.kind = kind, .target = target, .mode = 0755, .fd = -1};
     return step;
 }
 
@@ -95,7 +132,7 @@ static void add_tmpfs(struct tree *t, const char *target, uint64_t size, unsigne
 static void add_link(struct tree *t, const char *target, const char *text)
 {
     add(t, STEP_LINK, target)->source = text;
-    remember(t, target, GROUND_HOST);
+    remember(t, target, GROUND_READONLY);
 }
 
 static void add_file(struct tree *t, const char *target, const char *content)
@@ -105,12 +142,37 @@ static void add_file(struct tree *t, const char *target, const char *content)
     step->mode = 0444;
 }
 
+/*
+ * Something in a writable tree that must stay as it is, is defeated by renaming a directory above
+ * it. So each of those is bound onto itself: rename() of a mount point answers EBUSY.
+ */
+static void pin_parents(struct tree *t, const char *target, const struct place *above)
+{
+    if (above->ground != GROUND_WRITABLE)
+        return;
+    for (const char *end = strchr(target + above->len + 1, '/'); end != NULL; end = strchr(end + 1, '/')) {
+        char *parent = arena_strndup(t->b->arena, target, (size_t)(end - target));
+        if (parent == NULL) {
+            t->failed = true;
+            return;
+        }
+        struct plan_step *step = add(t, STEP_BIND, parent);
+        step->source = parent;
+        step->flags = STEP_OWN | STEP_OPTIONAL;
+        remember(t, parent, GROUND_WRITABLE);
+    }
+}
+
 static void add_bind(struct tree *t, const char *source, const char *target, unsigned flags)
 {
+    const struct place *above = place_above(t, target);
+    if ((flags & STEP_RDONLY) != 0)
+        pin_parents(t, target, above);
     struct plan_step *step = add(t, STEP_BIND, target);
     step->source = source;
-    step->flags = flags | (ground_above(t, target) == GROUND_OURS ? (unsigned)STEP_MAKE : 0);
-    remember(t, target, GROUND_HOST);
+    step->flags = flags | (above->ground == GROUND_OURS ? (unsigned)STEP_MAKE : 0);
+    remember(t, target, (flags & STEP_RDONLY) != 0 ? GROUND_READONLY : GROUND_WRITABLE);
+    find_place(t, target, strlen(target))->listed = (flags & STEP_LISTED) != 0;
 }
 
 static void allow(struct tree *t, const char *path, uint64_t access)
@@ -196,7 +258,7 @@ static void add_system(struct tree *t)
         else
             add_bind(t, top->path, top->path + 1, STEP_RDONLY);
     }
-    for (size_t i = 0; i < sizeof system_files / sizeof system_files[0]; i++) {
+    for (size_t i = 0; i < SYSTEM_FILE_COUNT; i++) {
         if (!system_files[i].network || t->b->policy.net == NET_HOST)
             add_bind(t, system_files[i].path, system_files[i].path + 1, STEP_RDONLY | STEP_OPTIONAL);
     }
@@ -204,9 +266,25 @@ static void add_system(struct tree *t)
         add_bind(t, "/nix/store", "nix/store", STEP_RDONLY);
 }
 
+/*
+ * Files in a writable tree by which code outside is made to run later stay read-only, unless a bind
+ * names them. A name that does not exist has nothing to bind.
+ */
+static void add_protected(struct tree *t, const char *sandbox)
+{
+    const struct policy_names *names = &t->b->policy.protect;
+    for (size_t i = 0; i < names->count; i++) {
+        char *target = arena_printf(t->b->arena, "%s/%s", sandbox + 1, names->items[i]);
+        if (target == NULL)
+            t->failed = true;
+        else if (!find_place(t, target, strlen(target))->listed)
+            add_bind(t, target, target, STEP_OPTIONAL | STEP_OWN | STEP_RDONLY);
+    }
+}
+
 struct listed {
-    const struct policy_bind *bind;
-    bool writable;
+    const char *host, *sandbox;
+    unsigned flags; /* enum step_flag */
     unsigned depth;
 };
 
@@ -218,102 +296,117 @@ static unsigned depth_of(const char *path)
     return depth;
 }
 
-/*
- * Listed binds, broader before narrower, so that the narrower one wins; at the same target rw
- * comes first, so that ro wins. A counting sort by depth keeps it linear and stable.
- */
-static int add_listed(struct tree *t)
+static const char *wrong_cwd(const struct host *host)
 {
-    const struct policy_binds *lists[2] = {&t->b->policy.rw, &t->b->policy.ro};
-    const size_t count = lists[0]->count + lists[1]->count;
-    unsigned deepest = 0;
-    for (int k = 0; k < 2; k++) {
-        for (size_t i = 0; i < lists[k]->count; i++) {
-            unsigned depth = depth_of(lists[k]->items[i].sandbox);
-            deepest = depth > deepest ? depth : deepest;
-        }
+    static const char *const system[] = {"/",    "/bin",  "/boot", "/dev", "/etc", "/home", "/lib", "/proc",
+                                         "/root", "/run", "/sbin", "/sys", "/usr", "/var"};
+    if (host->cwd == NULL)
+        return "the current directory no longer exists";
+    for (size_t i = 0; i < sizeof system / sizeof system[0]; i++) {
+        if (strcmp(host->cwd, system[i]) == 0)
+            return "the current directory belongs to the system";
     }
-    size_t *starts = arena_array(t->b->arena, deepest + 2, sizeof *starts);
-    struct listed *sorted = arena_array(t->b->arena, count + 1, sizeof *sorted);
-    if (starts == NULL || sorted == NULL)
-        return plan_no_memory(t->b);
-    for (int k = 0; k < 2; k++) {
-        for (size_t i = 0; i < lists[k]->count; i++)
-            starts[depth_of(lists[k]->items[i].sandbox) + 1]++;
+    for (size_t i = 0; i < 2; i++) {
+        if (host->home[i] != NULL && policy_path_beneath(host->home[i], host->cwd))
+            return "the current directory holds a whole home directory";
     }
-    for (unsigned d = 0; d <= deepest; d++)
-        starts[d + 1] += starts[d];
+    return NULL;
+}
+
+/* The caller's directory, writable at its own path: never the system's, never a whole home. */
+static int check_cwd(struct tree *t)
+{
+    const struct host *host = t->b->request->host;
+    const char *why = wrong_cwd(host);
+    if (why == NULL)
+        return 0;
+    err_set(t->b->err, CORDON_ERROR_POLICY, CORDON_LAYER_PLAN, 0, "make the current directory writable",
+            host->cwd == NULL ? "." : host->cwd);
+    err_why(t->b->err, why);
+    err_remedy(t->b->err, "change into the project's directory, or name what may be written "
+                          "with --profile stage --rw DIR");
+    return -EINVAL;
+}
+
+/* What the policy lists, and the caller's directory unless a list names it. */
+static size_t gather(const struct plan_build *b, struct listed *out)
+{
+    const struct policy_binds *lists[2] = {&b->policy.rw, &b->policy.ro};
+    const char *cwd = b->policy.rw_cwd ? b->request->host->cwd : NULL;
+    size_t count = 0;
     for (int k = 0; k < 2; k++) {
         for (size_t i = 0; i < lists[k]->count; i++) {
             const struct policy_bind *bind = &lists[k]->items[i];
-            sorted[starts[depth_of(bind->sandbox)]++] = (struct listed){.bind = bind, .writable = k == 0};
+            out[count++] = (struct listed){
+                .host = bind->host,
+                .sandbox = bind->sandbox,
+                .flags = STEP_LISTED | (k == 0 ? 0 : STEP_RDONLY) | (bind->optional ? (unsigned)STEP_OPTIONAL : 0),
+            };
+            if (cwd != NULL && strcmp(bind->sandbox, cwd) == 0)
+                cwd = NULL;
         }
     }
-    for (size_t i = 0; i < count; i++) {
-        const struct policy_bind *bind = sorted[i].bind;
-        unsigned flags = STEP_LISTED | (sorted[i].writable ? 0 : STEP_RDONLY) |
-                         (bind->optional ? (unsigned)STEP_OPTIONAL : 0);
-        add_bind(t, bind->host, bind->sandbox + 1, flags);
-        if (!sorted[i].writable)
-            continue;
-        allow(t, bind->sandbox, READ | WRITE);
-        int r = add_protected(t, bind->host, bind->sandbox);
-        if (r < 0)
-            return r;
-    }
-    return 0;
+    if (cwd != NULL)
+        out[count++] = (struct listed){.host = cwd, .sandbox = cwd, .flags = STEP_LISTED};
+    for (size_t i = 0; i < count; i++)
+        out[i].depth = depth_of(out[i].sandbox);
+    return count;
 }
 
 /*
- * Files in a writable tree by which code outside is made to run later stay read-only. A read-only
- * entry alone is defeated by renaming a directory above it: so each of those is bound onto itself,
- * and rename() answers EBUSY. A name that does not exist has nothing to bind.
+ * Listed binds, broader before narrower, so that the narrower one wins; at the same target rw
+ * comes first, so that ro wins. A counting sort by depth keeps it linear and stable. Protections
+ * come when all of them stand.
  */
-static int add_protected(struct tree *t, const char *host, const char *sandbox)
+static int add_listed(struct tree *t)
 {
-    const struct policy_names *names = &t->b->policy.protect;
-    for (size_t i = 0; i < names->count; i++) {
-        const char *name = names->items[i];
-        for (const char *end = strchr(name, '/');; end = strchr(end + 1, '/')) {
-            size_t len = end == NULL ? strlen(name) : (size_t)(end - name);
-            char *source = arena_printf(t->b->arena, "%s/%.*s", host, (int)len, name);
-            char *target = arena_printf(t->b->arena, "%s/%.*s", sandbox + 1, (int)len, name);
-            if (source == NULL || target == NULL)
-                return plan_no_memory(t->b);
-            if (find_place(t, target, strlen(target))->path == NULL)
-                add_bind(t, source, target,
-                         STEP_OPTIONAL | STEP_OWN | (end == NULL ? (unsigned)STEP_RDONLY : 0));
-            if (end == NULL)
-                break;
-        }
+    const struct policy *policy = &t->b->policy;
+    int r = policy->rw_cwd ? check_cwd(t) : 0;
+    if (r < 0)
+        return r;
+    const size_t room = policy->rw.count + policy->ro.count + 1;
+    struct listed *binds = arena_array(t->b->arena, room, sizeof *binds);
+    struct listed *sorted = arena_array(t->b->arena, room, sizeof *sorted);
+    const size_t count = binds == NULL ? 0 : gather(t->b, binds);
+    unsigned deepest = 0;
+    for (size_t i = 0; i < count; i++)
+        deepest = binds[i].depth > deepest ? binds[i].depth : deepest;
+    size_t *starts = arena_array(t->b->arena, deepest + 2, sizeof *starts);
+    if (binds == NULL || sorted == NULL || starts == NULL)
+        return plan_no_memory(t->b);
+    for (size_t i = 0; i < count; i++)
+        starts[binds[i].depth + 1]++;
+    for (unsigned d = 0; d <= deepest; d++)
+        starts[d + 1] += starts[d];
+    for (size_t i = 0; i < count; i++)
+        sorted[starts[binds[i].depth]++] = binds[i];
+
+    for (size_t i = 0; i < count; i++) {
+        add_bind(t, sorted[i].host, sorted[i].sandbox + 1, sorted[i].flags);
+        if ((sorted[i].flags & STEP_RDONLY) == 0)
+            allow(t, sorted[i].sandbox, READ | WRITE);
+    }
+    for (size_t i = 0; i < count; i++) {
+        if ((sorted[i].flags & STEP_RDONLY) == 0)
+            add_protected(t, sorted[i].sandbox);
     }
     return 0;
 }
 
-/* The caller's directory, writable at its own path: never the root, never a whole home. */
-static int add_cwd(struct tree *t)
+static void add_work(struct tree *t)
 {
-    const struct host *host = t->b->request->host;
-    if (!t->b->policy.rw_cwd)
-        return 0;
-    const char *why = NULL;
-    if (host->cwd == NULL)
-        why = "the current directory no longer exists";
-    else if (strcmp(host->cwd, "/") == 0)
-        why = "the current directory is the root of the file system";
-    else if (host->home != NULL && strcmp(host->cwd, host->home) == 0)
-        why = "the current directory is a whole home directory";
-    if (why != NULL) {
-        err_set(t->b->err, CORDON_ERROR_POLICY, CORDON_LAYER_PLAN, 0,
-                "make the current directory writable", host->cwd == NULL ? "." : host->cwd);
-        err_why(t->b->err, why);
-        err_remedy(t->b->err, "change into the project's directory, or name what may be written "
-                              "with --profile stage --rw DIR");
-        return -EINVAL;
+    const struct policy *policy = &t->b->policy;
+    const struct plan_request *request = t->b->request;
+    if (request->work_fd >= 0) {
+        add_bind(t, "the directory given", "work", STEP_LISTED | (request->work_readonly ? (unsigned)STEP_RDONLY : 0));
+        t->b->plan->steps[t->b->plan->step_count - 1].fd = request->work_fd;
+    } else if (policy->work == WORK_HOST) {
+        add_bind(t, policy->work_host, "work", STEP_LISTED);
+    } else {
+        add_tmpfs(t, "work", policy->tmp_bytes, 0700, STEP_MAKE);
     }
-    add_bind(t, host->cwd, host->cwd + 1, STEP_LISTED);
-    allow(t, host->cwd, READ | WRITE);
-    return add_protected(t, host->cwd, host->cwd);
+    if (request->work_fd < 0 || !request->work_readonly)
+        allow(t, "/work", READ | WRITE);
 }
 
 static int view(struct tree *t)
@@ -328,16 +421,10 @@ static int view(struct tree *t)
     add_dev(t);
     add_tmpfs(t, "tmp", policy->tmp_bytes, 01777, STEP_MAKE);
     allow(t, "/tmp", WRITE);
-    r = add_cwd(t);
-    if (r == 0)
-        r = add_listed(t);
+    r = add_listed(t);
     if (r < 0)
         return r;
-    if (policy->work == WORK_HOST)
-        add_bind(t, policy->work_host, "work", STEP_LISTED);
-    else
-        add_tmpfs(t, "work", policy->tmp_bytes, 0700, STEP_MAKE);
-    allow(t, "/work", READ | WRITE);
+    add_work(t);
     return 0;
 }
 
@@ -355,7 +442,7 @@ static void mask_sockets(struct tree *t)
         add_bind(t, kept[i], kept[i] + 1, STEP_RDONLY | STEP_OPTIONAL);
     if (!t->b->policy.private_tmp)
         add_tmpfs(t, "tmp/.X11-unix", 4096, 0755, STEP_RDONLY | STEP_OPTIONAL);
-    for (char **e = t->b->request->caller_env; *e != NULL; e++) {
+    for (char *const *e = t->b->request->caller_env; *e != NULL; e++) {
         static const char name[] = "XDG_RUNTIME_DIR=/";
         if (strncmp(*e, name, sizeof name - 1) != 0)
             continue;
@@ -368,47 +455,44 @@ static void mask_sockets(struct tree *t)
 static int guard(struct tree *t)
 {
     const struct policy *policy = &t->b->policy;
-    add(t, STEP_HOST_TREE, "");
-    remember(t, "", GROUND_HOST);
+    add(t, STEP_HOST_TREE, "")->flags = STEP_RDONLY;
+    remember(t, "", GROUND_READONLY);
     add_dev(t);
     if (policy->private_tmp) {
         add_tmpfs(t, "tmp", policy->tmp_bytes, 01777, STEP_OPTIONAL);
         allow(t, "/tmp", WRITE);
     }
     mask_sockets(t);
-    int r = add_cwd(t);
-    return r < 0 ? r : add_listed(t);
+    return add_listed(t);
 }
 
 int plan_build_files(struct plan_build *b)
 {
     struct plan *plan = b->plan;
-    const size_t writable = b->policy.rw.count + 1;
-    const size_t binds = writable * (1 + b->policy.protect.count * PROTECTED_DEPTH) + b->policy.ro.count;
-    struct tree t = {.b = b};
-    size_t slots = 256;
-    while (slots < (binds + FIXED_STEPS) * 2)
-        slots *= 2;
+    struct tree t = {.b = b, .slots = 128, .step_room = 64};
 
     plan->fs_mode = b->policy.fs_mode;
-    plan->steps = arena_array(b->arena, binds + FIXED_STEPS, sizeof *plan->steps);
-    plan->rules = arena_array(b->arena, binds + FIXED_RULES, sizeof *plan->rules);
-    t.table = arena_array(b->arena, slots, sizeof *t.table);
-    t.mask = slots - 1;
+    plan->steps = arena_array(b->arena, t.step_room, sizeof *plan->steps);
+    plan->rules = arena_array(b->arena, b->policy.rw.count + 1 + FIXED_RULES, sizeof *plan->rules);
+    t.table = arena_array(b->arena, t.slots, sizeof *t.table);
     if (plan->steps == NULL || plan->rules == NULL || t.table == NULL)
         return plan_no_memory(b);
-    if (host_off(b->request->host, OFF_MOUNTS) || plan_off(b, CAP_FILESYSTEM))
-        return 0; /* a test switched the layer off: the host's tree as it is */
-
+    plan->own_tree = !host_off(b->request->host, OFF_MOUNTS) && !plan_off(b, CAP_FILESYSTEM);
+    if (!plan->own_tree) { /* a test switched the layer off: the host's tree as it is */
+        add(&t, STEP_HOST_TREE, "");
+        add(&t, plan->pidns ? STEP_PROC : STEP_DIR, "proc");
+        return 0;
+    }
     allow(&t, "/", READ);
     allow(&t, "/proc", LL_WRITE_FILE | LL_TRUNCATE); /* the kernel's own rules guard procfs */
     int r = b->policy.fs_mode == FS_VIEW ? view(&t) : guard(&t);
     if (r < 0)
         return r;
-    if (t.failed)
-        return plan_no_memory(b);
-    add(&t, STEP_PROC, "proc");
+    if (plan->pidns)
+        add(&t, STEP_PROC, "proc");
+    else
+        add_bind(&t, "/proc", "proc", 0);
     if (!host_off(b->request->host, OFF_LANDLOCK))
         plan->landlock_abi = b->request->host->landlock_abi;
-    return 0;
+    return t.failed ? plan_no_memory(b) : 0;
 }

@@ -47,7 +47,7 @@ struct host {
     struct host_top top[HOST_TOP_COUNT];
     bool nix_store;
     const char *cwd;  /* the caller's, absolute; NULL if it is gone */
-    const char *home; /* the caller's, from the user database or $HOME; NULL if unknown */
+    const char *home[2]; /* the caller's, by the user database and by $HOME, without links; or NULL */
     uid_t spare_uid;  /* with uid 0: a host uid that nobody uses, for this run */
     uint32_t off;     /* bits 1 << enum host_switch */
     uint32_t off_capabilities; /* bits 1 << enum capability */

@@ -36,9 +36,9 @@ const char *cgroup_route_note(enum cgroup_route r)
     case CGROUP_ROUTE_CHILD:
         return "beneath the caller's own cgroup";
     case CGROUP_ROUTE_LEAF:
-        return "beneath the caller's own cgroup; the caller moved into a leaf for the time of the run";
+        return "beneath the caller's own cgroup, in which the caller moved into a leaf meanwhile";
     case CGROUP_ROUTE_ANCESTOR:
         break;
     }
-    return "beneath a cgroup above the caller's: limits of the caller's own cgroup do not hold inside";
+    return "beneath a cgroup above the caller's: limits of the caller's own do not hold inside";
 }

@@ -41,8 +41,11 @@ void plan_build_limits(struct plan_build *b)
         else
             plan->watch_cpu = watcher;
     }
+    if (limits->cpus > 0 && cgroup_for(b, CGROUP_CPU) != CGROUP_NONE && !plan_off(b, CAP_CPU_RATE))
+        plan->cgroup.cpu_quota_us = (uint64_t)(limits->cpus * PLAN_CGROUP_PERIOD_US);
     plan->use_cgroup = plan->cgroup.mem_bytes != POLICY_UNLIMITED ||
-                       plan->cgroup.pids != POLICY_UNLIMITED || plan->cgroup.cpu_usage;
+                       plan->cgroup.pids != POLICY_UNLIMITED || plan->cgroup.cpu_usage ||
+                       plan->cgroup.cpu_quota_us != 0;
     /* Resident pages do not show what lies in an unmapped memfd or a System V segment. */
     plan->deny_memfd = plan->watch_memory;
 }

@@ -9,7 +9,7 @@
 
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
 
-static const char *path_of(char **envp)
+static const char *path_of(char *const *envp)
 {
     for (; *envp != NULL; envp++) {
         if (strncmp(*envp, "PATH=", 5) == 0 && (*envp)[5] != '\0')
@@ -76,7 +76,7 @@ static void rlimits(struct plan_build *b)
 
 static const char *work_directory(const struct plan_build *b)
 {
-    if (b->plan->step_count == 0) /* only where a test switched the mounts off */
+    if (!b->plan->own_tree && b->policy.cwd == NULL)
         return b->request->host->cwd;
     if (b->policy.cwd != NULL)
         return b->policy.cwd;

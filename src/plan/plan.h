@@ -22,7 +22,7 @@ enum step_kind {
     STEP_DEVICE,    /* one device node of the host's */
     STEP_DEVPTS,    /* a fresh devpts */
     STEP_PROC,      /* a fresh procfs with /proc/sys read-only */
-    STEP_HOST_TREE, /* guard mode: the host's whole tree, read-only, becomes the root */
+    STEP_HOST_TREE, /* guard mode: the host's whole tree becomes the root */
 };
 
 enum step_flag {
@@ -39,6 +39,7 @@ struct plan_step {
     unsigned mode;
     const char *source; /* what the kind says; of a tmpfs its mount options */
     const char *target; /* relative to the new root, no leading slash; "" is the root itself */
+    int fd;             /* borrowed; of a bind: the source itself, if the caller has it open; or -1 */
     uint64_t size;
 };
 
@@ -56,14 +57,22 @@ struct plan_rlimit {
 
 /* One claim of the ledger, before it is proven. */
 struct plan_claim {
-    char requested[96];    /* JSON */
-    const char *mechanism; /* static; NULL: this host cannot */
+    bool requested;
+    const char *mechanism; /* static; NULL: this host cannot, or nobody asked */
     uint32_t proof;        /* enum proof bits that must be seen */
-    char details[256];     /* how well it holds; or why it cannot be had */
+    const char *why;       /* static; with mechanism NULL: the reason */
+};
+
+/* A claim in words. */
+struct plan_words {
+    char requested[96]; /* JSON */
+    char details[256];
 };
 
 struct plan {
     struct arena *arena; /* borrowed; everything below lives there */
+    const struct policy *policy; /* borrowed */
+    const struct host *host;     /* borrowed */
 
     /* identity */
     uid_t uid_inside, uid_host;
@@ -76,6 +85,7 @@ struct plan {
 
     /* files */
     enum policy_fs_mode fs_mode;
+    bool own_tree; /* false only where a test switched it off */
     struct plan_step *steps;
     size_t step_count;
     struct plan_rule *rules;
@@ -85,7 +95,7 @@ struct plan {
     /* the payload */
     const char *command;      /* as it was given */
     const char **candidates;  /* where it may be, in order; NULL at the end */
-    char **argv, **envp;
+    char *const *argv, *const *envp; /* NULL at the end */
     const char *cwd;
     struct plan_rlimit rlimits[PLAN_MAX_RLIMITS];
     size_t rlimit_count;
@@ -115,8 +125,10 @@ struct plan {
 struct plan_request {
     const struct policy *policy;
     const struct host *host;
-    char **command;         /* NULL at the end */
-    char **caller_env;      /* NULL at the end */
+    char *const *command;    /* NULL at the end */
+    char *const *caller_env; /* NULL at the end */
+    int work_fd;             /* a directory that becomes /work, instead of what the policy says; or -1 */
+    bool work_readonly;      /* it is only to be read */
 };
 
 /*
@@ -126,6 +138,14 @@ struct plan_request {
  */
 int plan_compile(struct plan *plan, struct arena *arena, const struct plan_request *request,
                  struct cordon_error *err);
+
+/* Landlock keeps abstract sockets outside of reach. */
+static inline bool plan_scopes_sockets(const struct plan *plan)
+{
+    return plan->landlock_abi >= 6;
+}
+
+void plan_describe(const struct plan *plan, enum capability c, struct plan_words *out);
 
 /* For people: one step a line. */
 struct buf;

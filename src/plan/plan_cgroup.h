@@ -8,7 +8,7 @@
 
 struct plan_cgroup {
     uint64_t mem_bytes;    /* PARSE_UNLIMITED: no memory cgroup */
-    uint64_t pids;         /* tasks, the sandbox's init among them; PARSE_UNLIMITED: no pids cgroup */
+    uint64_t pids;         /* tasks, the sandbox's init too; PARSE_UNLIMITED: no pids cgroup */
     uint64_t cpu_quota_us; /* of each period of 100 ms, over all cores; 0: no rate */
     bool cpu_usage;        /* count the cpu time */
 };

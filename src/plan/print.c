@@ -44,7 +44,7 @@ static void print_step(const struct plan_step *step, struct buf *out)
 void plan_print(const struct plan *plan, struct buf *out)
 {
     buf_puts(out, "command   ");
-    for (char **a = plan->argv; *a != NULL; a++) {
+    for (char *const *a = plan->argv; *a != NULL; a++) {
         buf_puts(out, a == plan->argv ? "" : " ");
         put(out, *a);
     }
@@ -58,7 +58,7 @@ void plan_print(const struct plan *plan, struct buf *out)
                : plan->loopback ? " net (with lo)"
                                 : " net");
     buf_puts(out, "environment\n");
-    for (char **e = plan->envp; *e != NULL; e++) {
+    for (char *const *e = plan->envp; *e != NULL; e++) {
         buf_puts(out, "  ");
         put(out, *e);
         buf_puts(out, "\n");
@@ -69,7 +69,11 @@ void plan_print(const struct plan *plan, struct buf *out)
     buf_puts(out, "enforced\n");
     for (int i = 0; i < CAPABILITY_COUNT; i++) {
         const struct plan_claim *c = &plan->claims[i];
-        buf_printf(out, "  %-12s %-20s %s: %s\n", capability_name((enum capability)i), c->requested,
-                   c->mechanism == NULL ? "none" : c->mechanism, c->details);
+        struct plan_words words;
+        if (i >= CAPABILITY_ALWAYS && !c->requested)
+            continue;
+        plan_describe(plan, (enum capability)i, &words);
+        buf_printf(out, "  %-12s %-20s %s: %s\n", capability_name((enum capability)i), words.requested,
+                   c->mechanism == NULL ? "none" : c->mechanism, words.details);
     }
 }

@@ -5,10 +5,10 @@
 #pragma once
 
 enum proof {
-    PROOF_USERNS = 1 << 0,     /* namespaces: another inode than the caller's */
-    PROOF_MOUNTNS = 1 << 1,
-    PROOF_PIDNS = 1 << 2,
-    PROOF_IPCNS = 1 << 3,
+    PROOF_USERNS = 1 << 0,     /* an id map could be written */
+    PROOF_MOUNTNS = 1 << 1,    /* the root could be changed by pivot_root() */
+    PROOF_PIDNS = 1 << 2,      /* init is pid 1 */
+    PROOF_IPCNS = 1 << 3,      /* another inode than the caller's */
     PROOF_NETNS = 1 << 4,
     PROOF_NET_QUIET = 1 << 5,  /* no interface is up, but lo where loopback was asked for */
     PROOF_READONLY = 1 << 6,   /* the root and every read-only bind say ST_RDONLY */

@@ -13,6 +13,7 @@ static const char *const names[CAPABILITY_COUNT] = {
     [CAP_SYSCALLS] = "syscalls",       [CAP_PRIVILEGES] = "privileges",
     [CAP_ENVIRONMENT] = "environment", [CAP_PROCESSES] = "processes",
     [CAP_IPC] = "ipc",                 [CAP_DEVICES] = "devices",
+    [CAP_CPU_RATE] = "cpu_rate",
 };
 
 const char *capability_name(enum capability c)

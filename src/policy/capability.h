@@ -19,8 +19,12 @@ enum capability {
     CAP_PROCESSES,
     CAP_IPC,
     CAP_DEVICES,
+    CAP_CPU_RATE, /* in the ledger only if it was asked for */
     CAPABILITY_COUNT,
 };
+
+/* Those in every ledger: all but the last one. */
+#define CAPABILITY_ALWAYS CAP_CPU_RATE
 
 const char *capability_name(enum capability c); /* "wall_time" */
 int capability_parse(const char *name);         /* -1 if there is none */

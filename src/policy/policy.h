@@ -104,7 +104,7 @@ struct policy {
     bool rw_cwd;               /* the caller's own directory is writable at its own path */
     struct policy_names protect; /* relative names kept read-only in every writable tree, cwd too,
                                     unless a bind names them */
-    struct policy_names hide;  /* paths inside, and globs: absolute, or beneath any bind by a leading
+    struct policy_names hide; /* paths inside, and globs: absolute, or beneath any bind by a leading
                                   double star and slash */
     enum policy_work work;
     const char *work_host;     /* with WORK_HOST */
@@ -215,6 +215,8 @@ int policy_within(const struct policy *policy, const struct policy *ceiling,
 /* `path` is `dir` or beneath it; both normalised. */
 bool policy_path_beneath(const char *path, const char *dir);
 
+/* NULL, or what is wrong with a variable's name ("contains ..."); `star`: PREFIX_* is allowed. */
+const char *policy_variable_wrong(const char *name, bool star);
 /* NAME or PREFIX_* against a name. */
 bool policy_name_matches(const char *pattern, const char *name);
 /* Variables that make a loader or interpreter run foreign code: LD_*, PYTHONPATH, ... */

@@ -112,7 +112,8 @@ const char *policy_profile_about(enum policy_profile profile)
     static const char *const about[PROFILE_COUNT] = {
         [PROFILE_STAGE] = "a stage or tool: the toolchain, a private /work, nothing else",
         [PROFILE_MODULE] = "a module called with JSON: as stage, more time and output",
-        [PROFILE_LIMITS] = "trusted code with limits: the host's tree, the current directory writable",
+        [PROFILE_LIMITS] =
+            "trusted code with limits: the host's tree, the current directory writable",
         [PROFILE_TEST] = "a test suite: the host's tree, writable only where `cordon test` says",
         [PROFILE_AGENT] = "a coding agent: the toolchain and the current directory",
     };

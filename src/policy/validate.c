@@ -15,11 +15,15 @@ static int refuse(struct cordon_error *err, const char *pointer, const char *why
     return r;
 }
 
-/* "/fs/rw/3" */
-static const char *at(char *room, size_t size, const char *list, size_t index)
+/* The same for an entry of a list, which the reason names: options have no JSON pointers. */
+static int refuse_entry(struct cordon_error *err, const char *list, size_t index, const char *entry,
+                        const char *why, const char *remedy)
 {
-    snprintf(room, size, "%s/%zu", list, index);
-    return room;
+    char pointer[64];
+    char text[192];
+    snprintf(pointer, sizeof pointer, "%s/%zu", list, index);
+    snprintf(text, sizeof text, "'%.90s' %s", entry, why);
+    return refuse(err, pointer, text, remedy);
 }
 
 static bool has_control(const char *s)
@@ -50,16 +54,15 @@ static bool is_normal_path(const char *path)
 static int check_bind_paths(const struct policy_binds *list, const char *name,
                             struct cordon_error *err)
 {
-    char room[64];
     if (list->count > POLICY_MAX_BINDS)
         return refuse(err, name, "more than 8192 binds",
                       "bind a common parent directory instead of its entries");
     for (size_t i = 0; i < list->count; i++) {
         const struct policy_bind *b = &list->items[i];
         if (!is_normal_path(b->host) || !is_normal_path(b->sandbox))
-            return refuse(err, at(room, sizeof room, name, i),
-                          "a bind needs absolute paths without . and .. on both sides",
-                          "write the path from / on; ~ and variables are not expanded");
+            return refuse_entry(err, name, i, b->host,
+                                "is not absolute and without . and .. on both sides",
+                                "write the path from / on; ~ and variables are not expanded");
     }
     return 0;
 }
@@ -67,16 +70,15 @@ static int check_bind_paths(const struct policy_binds *list, const char *name,
 static int check_bind_targets(const struct policy_binds *list, const char *name,
                               struct cordon_error *err)
 {
-    char room[64];
     for (size_t i = 0; i < list->count; i++) {
         const char *target = list->items[i].sandbox;
         if (strcmp(target, "/") == 0)
-            return refuse(err, at(room, sizeof room, name, i), "a bind cannot replace the root",
-                          "give it a directory: /:/host, or use a profile in guard mode");
+            return refuse_entry(err, name, i, target, "as a target would replace the root",
+                                "give it a directory: /:/host, or use a profile in guard mode");
         if (policy_path_beneath(target, "/proc") || policy_path_beneath(target, "/dev"))
-            return refuse(err, at(room, sizeof room, name, i),
-                          "a bind over /proc or /dev would undo the sandbox's own",
-                          "choose another place inside: HOST:SANDBOX");
+            return refuse_entry(err, name, i, target,
+                                "as a target would undo the sandbox's own /proc or /dev",
+                                "choose another place inside: HOST:SANDBOX");
     }
     return 0;
 }
@@ -93,7 +95,6 @@ static int by_target(const void *a, const void *b)
 static int check_bind_twice(const struct policy_binds *list, const char *name,
                             struct cordon_error *err)
 {
-    char room[64];
     if (list->count < 2)
         return 0;
     const struct policy_bind **sorted = calloc(list->count, sizeof(const struct policy_bind *));
@@ -106,8 +107,8 @@ static int check_bind_twice(const struct policy_binds *list, const char *name,
     int r = 0;
     for (size_t i = 1; i < list->count && r == 0; i++) {
         if (strcmp(sorted[i - 1]->sandbox, sorted[i]->sandbox) == 0)
-            r = refuse(err, at(room, sizeof room, name, (size_t)(sorted[i] - list->items)),
-                       "the same place inside is bound twice", "remove one of the two");
+            r = refuse_entry(err, name, (size_t)(sorted[i] - list->items), sorted[i]->sandbox,
+                             "is bound twice", "remove one of the two");
     }
     free(sorted);
     return r;
@@ -117,12 +118,11 @@ static int check_bind_twice(const struct policy_binds *list, const char *name,
 static int check_bind_hidden_by_work(const struct policy *p, const struct policy_binds *list,
                                      const char *name, struct cordon_error *err)
 {
-    char room[64];
     for (size_t i = 0; p->work != WORK_NONE && i < list->count; i++) {
         if (policy_path_beneath(list->items[i].sandbox, "/work"))
-            return refuse(err, at(room, sizeof room, name, i),
-                          "/work is mounted over this bind and would hide it",
-                          "bind it outside /work, or make its host directory the work directory");
+            return refuse_entry(err, name, i, list->items[i].sandbox,
+                                "would be hidden: /work is mounted over it",
+                                "bind it outside /work, or make its source the work directory");
     }
     return 0;
 }
@@ -175,24 +175,24 @@ static bool system_covers(const char *path)
 
 static int check_hide(const struct policy *p, struct cordon_error *err)
 {
-    char room[64];
     if (p->hide.count > POLICY_MAX_NAMES)
         return refuse(err, "/fs/hide", "more than 4096 entries", "use a glob: **/.env");
     for (size_t i = 0; i < p->hide.count; i++) {
         const char *path = p->hide.items[i];
-        at(room, sizeof room, "/fs/hide", i);
         if (strncmp(path, "**/", 3) == 0 && path[3] != '\0')
             continue;
         if (!is_normal_path(path))
-            return refuse(err, room, "neither an absolute path nor a glob that begins with **/",
-                          "write /srv/in/.env or **/.env");
+            return refuse_entry(err, "/fs/hide", i, path,
+                                "is neither an absolute path nor a glob that begins with **/",
+                                "write /srv/in/.env or **/.env");
         if (strcmp(path, "/") == 0)
-            return refuse(err, room, "hiding the root would leave nothing", NULL);
+            return refuse_entry(err, "/fs/hide", i, path, "hidden would leave nothing", NULL);
         /* With a writable cwd the place is known only when the run begins: the plan checks. */
         if (p->fs_mode == FS_VIEW && !p->rw_cwd && !any_covers(&p->rw, path) &&
             !any_covers(&p->ro, path) && !(p->system_ro && system_covers(path)))
-            return refuse(err, room, "it is inside no bind, so there is nothing to hide",
-                          "name the path as it is seen inside, beneath an entry of ro or rw");
+            return refuse_entry(err, "/fs/hide", i, path,
+                                "is inside no bind, so there is nothing to hide",
+                                "name the path as it is seen inside, beneath an entry of ro or rw");
     }
     return 0;
 }
@@ -207,7 +207,6 @@ static unsigned depth_of(const char *path)
 
 static int check_protect(const struct policy *p, struct cordon_error *err)
 {
-    char room[64];
     if (p->protect.count > POLICY_MAX_PROTECT)
         return refuse(err, "/fs/protect", "more than 64 entries", NULL);
     for (size_t i = 0; i < p->protect.count; i++) {
@@ -215,12 +214,11 @@ static int check_protect(const struct policy *p, struct cordon_error *err)
         char slashed[POLICY_MAX_PATH + 2];
         snprintf(slashed, sizeof slashed, "/%s", name);
         if (depth_of(slashed) > POLICY_MAX_PROTECT_DEPTH)
-            return refuse(err, at(room, sizeof room, "/fs/protect", i),
-                          "a protected name has at most 4 components", NULL);
+            return refuse_entry(err, "/fs/protect", i, name, "has more than 4 components", NULL);
         if (name[0] == '\0' || strlen(name) >= POLICY_MAX_PATH || !is_normal_path(slashed))
-            return refuse(err, at(room, sizeof room, "/fs/protect", i),
-                          "a protected name is relative to the writable trees",
-                          "write .git/hooks, without a leading / and without ..");
+            return refuse_entry(err, "/fs/protect", i, name,
+                                "is not relative to the writable trees",
+                                "write .git/hooks, without a leading / and without ..");
     }
     return 0;
 }
@@ -233,34 +231,32 @@ static int check_cwd(const struct policy *p, struct cordon_error *err)
     return 0;
 }
 
-/* `star`: a trailing * is allowed. */
-static const char *variable_wrong(const char *name, bool star)
+const char *policy_variable_wrong(const char *name, bool star)
 {
     size_t len = strlen(name);
     if (len == 0)
-        return "the name of a variable is empty";
+        return "is an empty name";
     if (strchr(name, '=') != NULL)
-        return "the name of a variable contains '='";
+        return "as a name of a variable contains '='";
     if (has_control(name))
-        return "the name of a variable contains a control character";
+        return "as a name of a variable contains a control character";
     if (star && strcmp(name, "*") == 0)
-        return "a prefix cannot be empty";
+        return "is a prefix of everything";
     const char *found = strchr(name, '*');
     if (found != NULL && !(star && found == name + len - 1))
-        return "'*' may only end a prefix, as in APCORE_*";
+        return "has a '*' elsewhere than at the end of a prefix";
     return NULL;
 }
 
 static int check_names(const struct policy_names *list, const char *name, struct cordon_error *err)
 {
-    char room[64];
     if (list->count > POLICY_MAX_NAMES)
         return refuse(err, name, "more than 4096 entries", NULL);
     for (size_t i = 0; i < list->count; i++) {
-        const char *why = variable_wrong(list->items[i], true);
+        const char *why = policy_variable_wrong(list->items[i], true);
         if (why != NULL)
-            return refuse(err, at(room, sizeof room, name, i), why,
-                          "write NAME or PREFIX_*; values belong into env.set");
+            return refuse_entry(err, name, i, list->items[i], why,
+                                "write NAME or PREFIX_*; values belong into env.set");
     }
     return 0;
 }
@@ -268,13 +264,16 @@ static int check_names(const struct policy_names *list, const char *name, struct
 static int check_vars(const struct policy_vars *list, const char *name, struct cordon_error *err)
 {
     char room[416];
+    char text[192];
     if (list->count > POLICY_MAX_NAMES)
         return refuse(err, name, "more than 4096 entries", NULL);
     for (size_t i = 0; i < list->count; i++) {
-        const char *why = variable_wrong(list->items[i].name, false);
+        const char *why = policy_variable_wrong(list->items[i].name, false);
+        if (why == NULL)
+            continue;
         snprintf(room, sizeof room, "%s/%s", name, list->items[i].name);
-        if (why != NULL)
-            return refuse(err, room, why, "write \"NAME\": \"value\"");
+        snprintf(text, sizeof text, "'%.90s' %s", list->items[i].name, why);
+        return refuse(err, room, text, "write \"NAME\": \"value\", or --setenv NAME=VALUE");
     }
     return 0;
 }
@@ -329,13 +328,12 @@ static int check_limits(const struct policy *p, struct cordon_error *err)
 
 static int check_require(const struct policy *p, struct cordon_error *err)
 {
-    char room[64];
     if (p->require.count > POLICY_MAX_NAMES)
         return refuse(err, "/require", "more than 4096 entries", NULL);
     for (size_t i = 0; i < p->require.count; i++) {
         if (p->require.items[i][0] == '\0' || has_control(p->require.items[i]))
-            return refuse(err, at(room, sizeof room, "/require", i), "not a capability",
-                          "write CAPABILITY or CAPABILITY:MECHANISM, as in memory:cgroup2");
+            return refuse_entry(err, "/require", i, p->require.items[i], "is not a capability",
+                                "write CAPABILITY or CAPABILITY:MECHANISM, as in memory:cgroup2");
     }
     return 0;
 }

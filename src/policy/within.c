@@ -14,27 +14,111 @@ static int exceeds(struct cordon_error *err, const char *pointer, const char *wh
     return r;
 }
 
-/* Where a granted host path appears inside is the asker's own business. */
-static bool grants(const struct policy_binds *list, const struct policy_bind *wanted)
+static bool hides_places(const struct policy *ceiling)
 {
-    for (size_t i = 0; i < list->count; i++) {
-        const struct policy_bind *b = &list->items[i];
-        if (policy_path_beneath(wanted->host, b->host))
+    for (size_t i = 0; i < ceiling->hide.count; i++) {
+        if (ceiling->hide.items[i][0] == '/')
             return true;
     }
     return false;
 }
 
-static int check_binds(const struct policy_binds *wanted, const struct policy_binds *first,
-                       const struct policy_binds *second, const char *name, const char *why,
+/* What follows `dir` in a path beneath it: "" or "/...". */
+static const char *rest(const char *path, const char *dir)
+{
+    const size_t len = strlen(path) > 1 && strlen(dir) == 1 ? 0 : strlen(dir);
+    return path + len;
+}
+
+/* `wanted` appears inside where `granted` would have shown it. */
+static bool same_place(const struct policy_bind *wanted, const struct policy_bind *granted)
+{
+    return policy_path_beneath(wanted->sandbox, granted->sandbox) &&
+           strcmp(rest(wanted->host, granted->host), rest(wanted->sandbox, granted->sandbox)) == 0;
+}
+
+/*
+ * Where a granted path appears is the asker's own business, unless the ceiling hides places: seen
+ * elsewhere they would not be hidden.
+ */
+static bool covers(const struct policy *ceiling, const struct policy_bind *granted,
+                   const struct policy_bind *wanted)
+{
+    return policy_path_beneath(wanted->host, granted->host) &&
+           (!hides_places(ceiling) || same_place(wanted, granted));
+}
+
+static bool readable(const struct policy *ceiling, const struct policy_bind *wanted)
+{
+    const struct policy_binds *lists[] = {&ceiling->ro, &ceiling->rw};
+    for (size_t k = 0; k < 2; k++) {
+        for (size_t i = 0; i < lists[k]->count; i++) {
+            if (covers(ceiling, &lists[k]->items[i], wanted))
+                return true;
+        }
+    }
+    return false;
+}
+
+static bool has_read_only(const struct policy *p, const char *host, const struct policy_bind *tree)
+{
+    for (size_t i = 0; i < p->ro.count; i++) {
+        if (strcmp(p->ro.items[i].host, host) == 0 && same_place(&p->ro.items[i], tree))
+            return true;
+    }
+    return false;
+}
+
+/*
+ * A read-only entry within a writable tree of the ceiling takes a part of the grant back: nothing
+ * beneath it may be wanted, and a tree around it must come with the same entry.
+ */
+static bool respects_read_only(const struct policy *p, const struct policy *ceiling,
+                               const struct policy_bind *granted, const struct policy_bind *wanted)
+{
+    for (size_t i = 0; i < ceiling->ro.count; i++) {
+        const struct policy_bind *kept = &ceiling->ro.items[i];
+        if (!policy_path_beneath(kept->host, granted->host) || !same_place(kept, granted))
+            continue;
+        if (policy_path_beneath(kept->host, wanted->host)) {
+            if (!has_read_only(p, kept->host, wanted))
+                return false;
+        } else if (policy_path_beneath(wanted->host, kept->host)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool writable(const struct policy *p, const struct policy *ceiling,
+                     const struct policy_bind *wanted)
+{
+    for (size_t i = 0; i < ceiling->rw.count; i++) {
+        const struct policy_bind *granted = &ceiling->rw.items[i];
+        /* Protected names count from the root of a writable tree; a part of it has another root. */
+        const bool whole = ceiling->protect.count == 0 || strcmp(wanted->host, granted->host) == 0;
+        if (whole && covers(ceiling, granted, wanted) &&
+            respects_read_only(p, ceiling, granted, wanted))
+            return true;
+    }
+    return false;
+}
+
+static int check_binds(const struct policy *p, const struct policy *ceiling,
                        struct cordon_error *err)
 {
     char pointer[64];
-    for (size_t i = 0; i < wanted->count; i++) {
-        const struct policy_bind *b = &wanted->items[i];
-        snprintf(pointer, sizeof pointer, "%s/%zu", name, i);
-        if (!grants(first, b) && (second == NULL || !grants(second, b)))
-            return exceeds(err, pointer, why);
+    for (size_t i = 0; i < p->rw.count; i++) {
+        snprintf(pointer, sizeof pointer, "/fs/rw/%zu", i);
+        if (!writable(p, ceiling, &p->rw.items[i]))
+            return exceeds(err, pointer,
+                           "the ceiling grants no writing there, or not to all of it");
+    }
+    /* Guard mode shows the whole host for reading. */
+    for (size_t i = 0; ceiling->fs_mode != FS_GUARD && i < p->ro.count; i++) {
+        snprintf(pointer, sizeof pointer, "/fs/ro/%zu", i);
+        if (!readable(ceiling, &p->ro.items[i]))
+            return exceeds(err, pointer, "the ceiling grants no reading there");
     }
     return 0;
 }
@@ -43,9 +127,10 @@ static bool work_granted(const struct policy *p, const struct policy *ceiling)
 {
     if (p->work != WORK_HOST)
         return true;
+    if (ceiling->work == WORK_HOST && strcmp(p->work_host, ceiling->work_host) == 0)
+        return true;
     const struct policy_bind wanted = {.host = p->work_host, .sandbox = "/work"};
-    return grants(&ceiling->rw, &wanted) ||
-           (ceiling->work == WORK_HOST && policy_path_beneath(p->work_host, ceiling->work_host));
+    return writable(p, ceiling, &wanted);
 }
 
 /* What the ceiling hides stays hidden, and what it protects stays protected. */
@@ -63,19 +148,15 @@ static bool keeps_names(const struct policy_names *wanted, const struct policy_n
 
 static int check_fs(const struct policy *p, const struct policy *ceiling, struct cordon_error *err)
 {
-    /* Guard shows the whole host for reading, so every ro bind is granted beneath it. */
     const bool whole = ceiling->fs_mode == FS_GUARD;
     if (p->fs_mode == FS_GUARD && !whole)
         return exceeds(err, "/fs/mode", "guard mode shows the whole host; the ceiling does not");
     if (p->fs_mode == FS_VIEW && p->system_ro && !ceiling->system_ro && !whole)
         return exceeds(err, "/fs/system_ro", "the ceiling does not show the system");
     if (p->rw_cwd && !ceiling->rw_cwd)
-        return exceeds(err, "/fs/rw_cwd", "the ceiling does not make the current directory writable");
-    int r = check_binds(&p->rw, &ceiling->rw, NULL, "/fs/rw", "the ceiling grants no writing there",
-                        err);
-    if (r == 0 && !whole)
-        r = check_binds(&p->ro, &ceiling->ro, &ceiling->rw, "/fs/ro",
-                        "the ceiling grants no reading there", err);
+        return exceeds(err, "/fs/rw_cwd",
+                       "the ceiling does not make the current directory writable");
+    int r = check_binds(p, ceiling, err);
     if (r < 0)
         return r;
     if (!work_granted(p, ceiling))
@@ -154,7 +235,8 @@ static int check_rest(const struct policy *p, const struct policy *ceiling,
     if (p->backend >= BACKEND_POSIX && p->backend > ceiling->backend)
         return exceeds(err, "/backend", "the ceiling does not grant this backend");
     if (!keeps_names(&p->require, &ceiling->require))
-        return exceeds(err, "/require", "the ceiling requires a mechanism that this policy does not");
+        return exceeds(err, "/require",
+                       "the ceiling requires a mechanism that this policy does not");
     if (p->allow_partial && !ceiling->allow_partial)
         return exceeds(err, "/allow_partial", "the ceiling accepts no partial enforcement");
     return 0;

@@ -11,14 +11,15 @@ void ledger_fill(struct ledger *out, const struct plan *plan, uint32_t proven, b
         const bool planned = claim->mechanism != NULL;
         const bool seen = (proven & claim->proof) == claim->proof;
 
-        memcpy(entry->requested, claim->requested, sizeof entry->requested);
+        struct plan_words words;
+        plan_describe(plan, (enum capability)i, &words);
+        memcpy(entry->requested, words.requested, sizeof entry->requested);
+        memcpy(entry->details, words.details, sizeof entry->details);
         entry->applied = planned && seen && ran;
         entry->mechanism = entry->applied ? claim->mechanism : "none";
-        if (!planned || entry->applied)
-            memcpy(entry->details, claim->details, sizeof entry->details);
-        else if (!ran)
+        if (planned && !ran)
             snprintf(entry->details, sizeof entry->details, "nothing ran");
-        else
+        else if (planned && !seen)
             snprintf(entry->details, sizeof entry->details,
                      "applied by %s, but not seen when read back (proofs %#x of %#x)",
                      claim->mechanism, proven & claim->proof, claim->proof);

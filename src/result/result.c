@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 
 const char *status_name(enum status s)
 {
@@ -32,6 +33,19 @@ void result_init(struct result *r)
         snprintf(r->ledger.entries[i].requested, sizeof r->ledger.entries[i].requested, "null");
         r->ledger.entries[i].mechanism = "none";
     }
+}
+
+void result_trace(struct result *r, const char *given)
+{
+    unsigned char bytes[16] = {0};
+    if (given != NULL) {
+        snprintf(r->trace_id, sizeof r->trace_id, "%s", given);
+        return;
+    }
+    ssize_t ignored = getrandom(bytes, sizeof bytes, 0); /* a name, not a secret */
+    (void)ignored;
+    for (size_t i = 0; i < sizeof bytes; i++)
+        snprintf(r->trace_id + 2 * i, 3, "%02x", bytes[i]);
 }
 
 void result_release(struct result *r)
@@ -89,8 +103,8 @@ static int common_exit(enum status s)
     }
 }
 
-/* A payload that was stopped and still exited 0 has hidden it. */
-static int violation_exit(const struct result *r)
+/* A payload that exited 0 in a run that failed has not noticed, or has hidden it. */
+static int failed_exit(const struct result *r)
 {
     int own = own_exit(r);
     return own != 0 ? own : 1;
@@ -99,7 +113,8 @@ static int violation_exit(const struct result *r)
 int result_exit_child(const struct result *r)
 {
     if (r->status == STATUS_INTERNAL_ERROR) {
-        const bool usage = r->error.kind == CORDON_ERROR_USAGE || r->error.kind == CORDON_ERROR_POLICY;
+        const bool usage =
+            r->error.kind == CORDON_ERROR_USAGE || r->error.kind == CORDON_ERROR_POLICY;
         return usage ? 2 : 125;
     }
     if (r->caller_signal != 0)
@@ -115,7 +130,7 @@ int result_exit_child(const struct result *r)
     case STATUS_SPAWN_FAILED:
         return r->error.kind == CORDON_ERROR_NOT_EXECUTABLE ? 126 : 127;
     case STATUS_POLICY_VIOLATION:
-        return violation_exit(r);
+        return failed_exit(r);
     default:
         return own_exit(r);
     }
@@ -126,12 +141,6 @@ int result_exit_normalized(const struct result *r)
     int common = common_exit(r->status);
     if (common >= 0)
         return common;
-    switch (r->status) {
-    case STATUS_INTERNAL_ERROR:
-        return 1;
-    case STATUS_POLICY_VIOLATION:
-        return violation_exit(r);
-    default: /* outside that table: the child's code, 128+n, or 1 if nothing ran */
-        return own_exit(r);
-    }
+    /* Outside that table: the child's code, 128+n, or 1. */
+    return r->status == STATUS_INTERNAL_ERROR ? 1 : failed_exit(r);
 }

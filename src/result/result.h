@@ -57,6 +57,8 @@ struct result {
 };
 
 void result_init(struct result *r);
+/* `given`: 32 hex digits; NULL: random ones. */
+void result_trace(struct result *r, const char *given);
 void result_release(struct result *r);
 __attribute__((format(printf, 2, 3))) void result_reason(struct result *r, const char *fmt, ...);
 __attribute__((format(printf, 2, 3))) void result_warn(struct result *r, const char *fmt, ...);

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "sys/files.h"
+#include "sys/entry.h"
 
 #define BUFFER_BYTES ((size_t)256 * 1024)
 #define XATTR_LIST_MAX ((size_t)64 * 1024)  /* the kernel's own limits */

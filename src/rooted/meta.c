@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
 #include <sys/sysmacros.h>
 
 #include "base/fd.h"
@@ -149,9 +148,15 @@ int cordon_root_chmod(struct cordon_root *root, const char *path, uint32_t mode,
 
 static struct timespec to_timespec(double seconds)
 {
-    double whole = floor(seconds);
-    long nsec = (long)((seconds - whole) * 1e9);
-    return (struct timespec){.tv_sec = (time_t)whole, .tv_nsec = nsec > 999999999 ? 999999999 : nsec};
+    time_t whole = (time_t)seconds;
+    whole -= (double)whole > seconds; /* rounded down, also before 1970 */
+    long nsec = (long)((seconds - (double)whole) * 1e9);
+    return (struct timespec){.tv_sec = whole, .tv_nsec = nsec > 999999999 ? 999999999 : nsec};
+}
+
+static bool is_time(double seconds)
+{
+    return seconds > -1e15 && seconds < 1e15; /* nor NaN, nor infinity */
 }
 
 int cordon_root_utimes(struct cordon_root *root, const char *path, double atime_s, double mtime_s,
@@ -164,7 +169,7 @@ int cordon_root_utimes(struct cordon_root *root, const char *path, double atime_
         rc = target_open(&c, path, "open", &t);
     if (rc < 0)
         return rc;
-    if (!(fabs(atime_s) < 1e15) || !(fabs(mtime_s) < 1e15)) /* NaN and infinity as well */
+    if (!is_time(atime_s) || !is_time(mtime_s))
         return call_fail_code(&c, &t, "ERR_INVALID_ARG_TYPE", EINVAL, "",
                               "the times of a file must be finite numbers of seconds");
     const struct timespec times[2] = {to_timespec(atime_s), to_timespec(mtime_s)};

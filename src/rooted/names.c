@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sys/files.h"
+#include "sys/entry.h"
 
 #define BUFFER_BYTES ((size_t)64 * 1024)
 #define INODE_ORDER_FROM 8 /* below, there is nothing to win */

@@ -11,7 +11,7 @@
 #include "rooted/guard.h"
 #include "rooted/remove.h"
 #include "rooted/write.h"
-#include "sys/files.h"
+#include "sys/entry.h"
 
 struct renaming {
     struct target from, to;

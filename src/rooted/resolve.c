@@ -14,7 +14,7 @@
 #include "base/fd.h"
 #include "rooted/guard.h"
 #include "rooted/path.h"
-#include "sys/files.h"
+#include "sys/entry.h"
 #include "sys/openat2.h"
 #include "sys/statx.h"
 

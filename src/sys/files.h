@@ -1,41 +1,68 @@
-/* Calls on files that some C library does not wrap. */
+/* Files and descriptors by raw calls. All return a value or -errno. */
 #pragma once
 
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stddef.h>
 #include <stdint.h>
-#include <sys/ioctl.h>
-#include <sys/syscall.h>
-#include <sys/types.h>
-#include <unistd.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
 
-#ifndef SYS_fchmodat2
-#define SYS_fchmodat2 452 /* Linux 6.6 */
+#include "sys/call.h"
+
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+#ifndef SYS_openat2
+#define SYS_openat2 437
 #endif
 
-#define SYS_RENAME_NOREPLACE 1u
-#define SYS_RENAME_EXCHANGE 2u
-#define SYS_FICLONE _IOW(0x94, 9, int)
-
-struct sys_dirent {
-    uint64_t ino;
-    int64_t off;
-    uint16_t reclen;
-    uint8_t type;
-    char name[];
-};
-
-static inline ssize_t sys_getdents(int fd, void *out, size_t size)
+static inline int sys_open(int dir, const char *path, int flags, unsigned mode)
 {
-    return (ssize_t)syscall(SYS_getdents64, fd, out, size);
+    return (int)sys_call(SYS_openat, dir, path, flags | O_CLOEXEC, mode);
 }
 
-static inline int sys_renameat2(int from_dir, const char *from, int to_dir, const char *to,
-                                unsigned flags)
+/* Resolves strictly beneath `root`, absolute paths too; follows no link at all. */
+static inline int sys_open_in_root(int root, const char *path, uint64_t flags)
 {
-    return (int)syscall(SYS_renameat2, from_dir, from, to_dir, to, flags);
+    struct open_how how = {.flags = flags | O_CLOEXEC,
+                           .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+    return (int)sys_call(SYS_openat2, root, path, &how, sizeof how);
 }
 
-/* With AT_EMPTY_PATH and "" it changes what the descriptor, O_PATH or not, stands for. */
-static inline int sys_fchmodat2(int dir, const char *name, mode_t mode, int flags)
+static inline void sys_close(int fd)
 {
-    return (int)syscall(SYS_fchmodat2, dir, name, mode, flags);
+    if (fd >= 0)
+        sys_call(SYS_close, fd);
+}
+
+static inline long sys_write(int fd, const void *data, size_t len)
+{
+    return sys_call(SYS_write, fd, data, len);
+}
+
+static inline long sys_read(int fd, void *data, size_t len)
+{
+    return sys_call(SYS_read, fd, data, len);
+}
+
+/* Closes first to last; with CLOSE_RANGE_CLOEXEC in flags only marks them. */
+static inline long sys_close_range(unsigned first, unsigned last, unsigned flags)
+{
+    return sys_call(SYS_close_range, first, last, flags);
+}
+
+static inline long sys_fstatfs(int fd, struct statfs *out)
+{
+    return sys_call(SYS_fstatfs, fd, out);
+}
+
+static inline long sys_mkdir(const char *path, unsigned mode)
+{
+    return sys_call(SYS_mkdirat, AT_FDCWD, path, mode);
+}
+
+static inline long sys_symlink(const char *text, const char *path)
+{
+    return sys_call(SYS_symlinkat, text, AT_FDCWD, path);
 }

@@ -23,11 +23,14 @@
 #define P_PIDFD 3
 #endif
 
-/* Like fork() with flags: 0 in the child. The caller's memory is copied, its threads are not. */
+/*
+ * Like fork() with flags: 0 in the child. No signal announces the child's end and no wait() for
+ * any child sees it, so a program that embeds cordon keeps its own children apart: wait with the
+ * descriptor and __WALL.
+ */
 static inline long sys_fork(uint64_t flags, int *pidfd)
 {
-    struct clone_args args = {
-        .flags = flags | CLONE_PIDFD, .pidfd = (uint64_t)(uintptr_t)pidfd, .exit_signal = SIGCHLD};
+    struct clone_args args = {.flags = flags | CLONE_PIDFD, .pidfd = (uint64_t)(uintptr_t)pidfd};
     return sys_call(SYS_clone3, &args, sizeof args);
 }
 
@@ -35,6 +38,13 @@ _Noreturn static inline void sys_exit(int status)
 {
     for (;;)
         sys_call(SYS_exit_group, status);
+}
+
+/* The kernel's struct sigaction, all zero: SIG_DFL, no flags, no mask. */
+static inline long sys_default_action(int sig)
+{
+    static const uint64_t standard[4] = {0};
+    return sys_call(SYS_rt_sigaction, sig, standard, 0, 8);
 }
 
 static inline long sys_kill(int pid, int sig)

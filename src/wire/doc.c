@@ -119,7 +119,10 @@ const struct json *doc_parse(struct doc *d, const char *text, size_t len, size_t
     d->pointer_len = 0;
     d->pointer[0] = '\0';
     const struct json *root = json_parse(d->arena, text, len, &limits, &error);
-    if (root == NULL)
+    if (root == NULL) {
+        snprintf(d->pointer, sizeof d->pointer, "%s", error.pointer);
+        d->pointer_len = strlen(d->pointer);
         fail_at(d, error.line, error.col, error.why, NULL);
+    }
     return root;
 }

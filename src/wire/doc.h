@@ -45,7 +45,7 @@ int doc_expect(struct doc *d, const struct json *value, enum json_type type);
 int doc_object(struct doc *d, const struct json *object, const struct doc_field *fields,
                size_t count, void *target);
 
-/* Parses `text` and refuses with line:col and an empty pointer; NULL on refusal. */
+/* The root of the parsed `text`; NULL if it is refused. */
 const struct json *doc_parse(struct doc *d, const char *text, size_t len, size_t max_bytes);
 
 #define DOC_FIELDS(array) (array), sizeof(array) / sizeof((array)[0])

@@ -92,7 +92,8 @@ static int apply_one(struct doc *d, const struct json *item, struct policy *poli
     }
     const struct json *tag = json_get(item, "effect");
     if (tag == NULL)
-        return doc_fail(d, item, "the key \"effect\" is missing", "write {\"effect\": \"Network\"}");
+        return doc_fail(d, item, "the key \"effect\" is missing",
+                        "write {\"effect\": \"Network\"}");
     size_t mark = doc_enter_key(d, "effect");
     r = doc_expect(d, tag, JSON_STRING);
     if (r == 0)

@@ -108,6 +108,29 @@ int field_names(struct doc *d, const struct json *value, void *target, const voi
     return each_string(d, value, target, add_plain);
 }
 
+static int variable(struct doc *d, const struct json *at, const char *name, bool star)
+{
+    char why[160];
+    const char *wrong = policy_variable_wrong(name, star);
+    if (wrong == NULL)
+        return 0;
+    snprintf(why, sizeof why, "'%.80s' %s", name, wrong);
+    return doc_fail(d, at, why, star ? "write NAME or PREFIX_*; values belong into env.set"
+                                     : "write \"NAME\": \"value\"");
+}
+
+static int add_variable(struct doc *d, const struct json *value, struct policy_names *list)
+{
+    int r = variable(d, value, value->text, true);
+    return r < 0 ? r : add_plain(d, value, list);
+}
+
+int field_variables(struct doc *d, const struct json *value, void *target, const void *detail)
+{
+    (void)detail;
+    return each_string(d, value, target, add_variable);
+}
+
 static int add_hidden(struct doc *d, const struct json *value, struct policy_names *list)
 {
     const char *path = value->text;
@@ -151,6 +174,8 @@ int field_vars(struct doc *d, const struct json *value, void *target, const void
     for (const struct json *m = value->first; r == 0 && m != NULL; m = m->next) {
         size_t mark = doc_enter_key(d, m->key);
         r = doc_expect(d, m, JSON_STRING);
+        if (r == 0)
+            r = variable(d, m, m->key, false);
         if (r == 0 && policy_add_var(target, d->arena, m->key, m->text, d->err) < 0)
             r = rewrap(d, m);
         if (r == 0)
@@ -205,9 +230,9 @@ int field_bind(struct doc *d, const struct json *value, struct policy_binds *lis
     if (r < 0)
         return r;
     if (bind.host == NULL || (bind.sandbox == NULL && !short_form))
-        return doc_fail(d, value,
-                        bind.host == NULL ? "the bind has no \"host\"" : "the bind has no \"sandbox\"",
-                        shape);
+        return doc_fail(
+            d, value,
+            bind.host == NULL ? "the bind has no \"host\"" : "the bind has no \"sandbox\"", shape);
     if (bind.sandbox == NULL)
         bind.sandbox = bind.host;
     if (policy_add_bind(list, d->arena, bind.host, bind.sandbox, bind.optional, d->err) < 0)

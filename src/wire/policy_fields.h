@@ -8,6 +8,7 @@ doc_read_fn field_bool;     /* bool */
 doc_read_fn field_word;     /* an enum; detail: struct policy_words */
 doc_read_fn field_limit;    /* target: struct policy; detail: key in policy_limit_table */
 doc_read_fn field_names;    /* struct policy_names: replaced */
+doc_read_fn field_variables; /* the same; NAME or PREFIX_* */
 doc_read_fn field_vars;     /* struct policy_vars: merged */
 doc_read_fn field_binds;    /* struct policy_binds: replaced; paths or objects */
 doc_read_fn field_require;  /* struct policy_names: replaced; known capabilities only */

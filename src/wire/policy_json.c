@@ -106,8 +106,8 @@ static int read_fs(struct doc *d, const struct json *value, void *target, const 
 
 static const struct doc_field env_fields[] = {
     {"inherit", field_bool, AT(env.inherit), NULL},
-    {"allow", field_names, AT(env.allow), NULL},
-    {"deny", field_names, AT(env.deny), NULL},
+    {"allow", field_variables, AT(env.allow), NULL},
+    {"deny", field_variables, AT(env.deny), NULL},
     {"set", field_vars, AT(env.set), NULL},
     {"default", field_vars, AT(env.fallback), NULL},
 };
@@ -172,7 +172,8 @@ static int read_version(struct doc *d, const struct json *version)
     size_t mark = doc_enter_key(d, "version");
     int r = doc_expect(d, version, JSON_INT);
     if (r == 0 && version->integer != 1)
-        r = doc_fail(d, version, "this version of the document is not known", "write \"version\": 1");
+        r = doc_fail(d, version, "this version of the document is not known",
+                     "write \"version\": 1");
     if (r == 0)
         doc_leave(d, mark);
     return r;
@@ -183,7 +184,7 @@ static int read_v1(struct doc *d, const struct json *root, struct policy *out,
 {
     const struct json *version = json_get(root, "version");
     const struct json *extends = json_get(root, "extends");
-    unsigned profile = source->profile >= 0 ? (unsigned)source->profile : PROFILE_STAGE;
+    unsigned profile = source->profile >= 0 ? (unsigned)source->profile : source->fallback;
 
     int r = version != NULL ? read_version(d, version) : 0;
     if (r == 0 && extends != NULL) {
@@ -200,7 +201,7 @@ static int read_v1(struct doc *d, const struct json *root, struct policy *out,
     return doc_object(d, root, DOC_FIELDS(top_fields), out);
 }
 
-/* A document decides its own base: a different one by the caller would change what it says. */
+/* Who wrote `extends` wrote the rest for that base: another one would change what it says. */
 static int refuse_other_base(struct doc *d, const struct json *root, int named, int taken)
 {
     char why[128];
@@ -218,7 +219,7 @@ int policy_read(struct policy *out, struct arena *arena, const char *text, size_
     struct cordon_error ignored;
     struct doc d = {.arena = arena, .err = err != NULL ? err : &ignored, .what = "read policy"};
     struct policy policy;
-    struct policy_source found = {.profile = source->profile};
+    struct policy_source found = {.profile = source->profile, .fallback = source->fallback};
 
     const struct json *root = doc_parse(&d, text, len, POLICY_MAX_BYTES);
     if (root == NULL)

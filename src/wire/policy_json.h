@@ -9,7 +9,8 @@
  *                  enforce_network, allow_partial: extends limits
  *   mixed          keys of both: extends stage, nothing is required; the limits refine it
  * and the empty object, which says nothing, is version 1 with every field left out: reading it as
- * an older form could only loosen it.
+ * an older form could only loosen it. A base that the caller names takes the place of the one that
+ * an older form extends, and must agree with an `extends`.
  */
 #pragma once
 
@@ -25,6 +26,7 @@ const char *policy_form_name(enum policy_form form); /* "version 1" */
 
 struct policy_source {
     int profile; /* in: the base that the caller named, or -1; out: the base that was taken */
+    enum policy_profile fallback; /* in: the base if nobody names one */
     enum policy_form form;
     char warnings[POLICY_SOURCE_WARNINGS][256];
     unsigned warning_count;

@@ -84,7 +84,7 @@ static const struct doc_field fields[] = {
     {"rw_binds", read_binds, offsetof(struct policy, rw), NULL},
     {"work_host", read_work_host, 0, NULL},
     {"network", read_network, 0, NULL},
-    {"env_allowlist", field_names, offsetof(struct policy, env.allow), NULL},
+    {"env_allowlist", field_variables, offsetof(struct policy, env.allow), NULL},
     {"wall_time_s", read_seconds, 0, "wall_ms"},
     {"cpu_time_s", read_seconds, 0, "cpu_ms"},
     {"mem_bytes", read_limit, 0, "mem_bytes"},
@@ -162,7 +162,8 @@ int policy_legacy_read(struct doc *d, const struct json *root, struct policy *ou
     char why[96];
 
     source->form = noether && limits ? FORM_MIXED : noether ? FORM_NOETHER : FORM_SANDBOX_POLICY;
-    source->profile = noether ? PROFILE_STAGE : PROFILE_LIMITS;
+    if (source->profile < 0) /* these forms cannot name a base, so the caller may */
+        source->profile = noether ? PROFILE_STAGE : PROFILE_LIMITS;
     policy_init(out, (enum policy_profile)source->profile);
     if (noether && missing == NULL) {
         d->unknown = warn_unknown;

@@ -64,6 +64,8 @@ static void put_ledger(struct json_writer *w, const struct ledger *ledger)
     json_begin(w, '{');
     for (int i = 0; i < CAPABILITY_COUNT; i++) {
         const struct ledger_entry *e = &ledger->entries[i];
+        if (i >= CAPABILITY_ALWAYS && strcmp(e->requested, "null") == 0)
+            continue;
         /* Already JSON; a number is the kind of value that is written as its text stands. */
         const struct json requested = {
             .type = JSON_REAL, .text = e->requested, .len = strlen(e->requested)};

@@ -244,6 +244,21 @@ TEST(goes_up_where_the_own_group_holds_others)
     tree_end();
 }
 
+TEST(says_that_others_in_the_own_group_are_the_obstacle)
+{
+    tree_begin();
+    char both[32];
+    snprintf(both, sizeof both, "1\n%s", pid_line());
+    put("mounted", "2");
+    group(".", NULL, "memory pids", "", "1\n");
+    group("job", "domain", "memory pids", "", both);
+    struct host_cgroup host = probe("0::/job\n");
+    check_missing(&host, CGROUP_MEMORY, "alone in it, and holds other processes");
+    check_missing(&host, CGROUP_CPU, "not enabled");
+    check_place(&host, CGROUP_CPUACCT, CGROUP_V2, CGROUP_ROUTE_CHILD, "/job");
+    tree_end();
+}
+
 TEST(counts_cpu_time_where_no_controller_is_enabled)
 {
     tree_begin();

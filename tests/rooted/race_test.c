@@ -20,7 +20,7 @@
 #include "base/sha256.h"
 #include "fixture.h"
 #include "harness.h"
-#include "sys/files.h"
+#include "sys/entry.h"
 
 #define THREADS 4
 

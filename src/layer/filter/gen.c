@@ -24,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/ioctl.h>
 #include <sys/personality.h>
 #include <sys/socket.h>
@@ -254,6 +255,23 @@ static void check_socket(struct program *p, enum policy_forbidden action)
     if_equal(p, NETLINK_ROUTE, RETURN_ALLOW, RETURN_PROTOCOL);
 }
 
+/*
+ * Init shares the payload's user, so the kernel would let the payload lower init's limits or
+ * starve it: its watcher would go blind. It is pid 1 to everybody inside.
+ */
+static void check_process(struct program *p, unsigned argument)
+{
+    load_argument(p, argument);
+    if_equal(p, 1, RETURN_FORBID, RETURN_ALLOW);
+}
+
+static void check_priority(struct program *p, uint32_t whole_user)
+{
+    load_argument(p, 0);
+    if_equal(p, whole_user, RETURN_FORBID, NEXT);
+    check_process(p, 1); /* a process, or a process group: init leads its own */
+}
+
 static void emit_check(struct program *p, enum verdict verdict, enum policy_forbidden action)
 {
     if (!p->used[BLOCK + verdict])
@@ -267,6 +285,9 @@ static void emit_check(struct program *p, enum verdict verdict, enum policy_forb
     case VERDICT_IOCTL: check_ioctl(p); break;
     case VERDICT_PERSONALITY: check_personality(p); break;
     case VERDICT_SOCKET: check_socket(p, action); break;
+    case VERDICT_PROCESS: check_process(p, 0); break;
+    case VERDICT_PRIORITY: check_priority(p, PRIO_USER); break;
+    case VERDICT_IO_PRIORITY: check_priority(p, 3 /* IOPRIO_WHO_USER */); break;
     case VERDICT_MODE_1: check_mode(p, 1); break;
     case VERDICT_MODE_2: check_mode(p, 2); break;
     case VERDICT_NODE_1: check_node(p, 1); break;

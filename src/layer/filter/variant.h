@@ -18,6 +18,9 @@ enum verdict {
     VERDICT_IOCTL,
     VERDICT_PERSONALITY,
     VERDICT_SOCKET,
+    VERDICT_PROCESS,  /* argument 0 is a process: any but init */
+    VERDICT_PRIORITY, /* argument 0 says what argument 1 names: no whole user, and not init */
+    VERDICT_IO_PRIORITY,
     VERDICT_MODE_1, /* the number is the argument that holds the mode; for open, the flags */
     VERDICT_MODE_2,
     VERDICT_NODE_1,

@@ -1,4 +1,4 @@
-/* Mounting by raw calls. All return a value or -errno. */
+/* Mounting by raw calls. All return a value or -errno. Not "mount.h": libc has sys/mount.h. */
 #pragma once
 
 #include <fcntl.h>

@@ -1,0 +1,33 @@
+/* What the opaque types of the public headers are. */
+#pragma once
+
+#include <cordon/cordon.h>
+
+#include "policy/policy.h"
+#include "supervisor/supervisor.h"
+
+struct cordon_policy {
+    struct arena arena;
+    struct policy policy;
+};
+
+struct cordon_result {
+    struct arena arena; /* the command's words */
+    struct result result;
+    struct buf json;
+    const char *profile;
+    char policy_sha256[65];
+    char **command;
+    size_t command_count;
+};
+
+struct cordon_sandbox {
+    struct arena arena;
+    struct policy policy; /* lives in arena, by its document */
+    struct host host;
+    struct plan plan;
+    struct supervisor supervisor;
+    struct cordon_result *result; /* owned until wait() gives it away */
+    int input;                    /* owned */
+    bool started, over;
+};

@@ -1,0 +1,114 @@
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/handles.h"
+#include "wire/policy_json.h"
+
+static struct cordon_policy *make(struct cordon_error *err)
+{
+    struct cordon_policy *policy = calloc(1, sizeof *policy);
+    if (policy == NULL)
+        err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_POLICY, ENOMEM, "make a policy", "");
+    else
+        policy->arena = ARENA_INIT(POLICY_ARENA_BYTES);
+    return policy;
+}
+
+static int unknown(struct cordon_error *err, const char *what, const char *name)
+{
+    err_set(err, CORDON_ERROR_USAGE, CORDON_LAYER_POLICY, EINVAL, what, name);
+    err_why(err, "there is no such name");
+    return -EINVAL;
+}
+
+struct cordon_policy *cordon_policy_new(const char *profile, struct cordon_error *err)
+{
+    int which = policy_profile_parse(profile);
+    struct cordon_policy *policy = which < 0 ? NULL : make(err);
+    if (which < 0)
+        unknown(err, "find profile", profile);
+    if (policy != NULL)
+        policy_init(&policy->policy, (enum policy_profile)which);
+    return policy;
+}
+
+struct cordon_policy *cordon_policy_parse(const char *json, size_t len, struct cordon_error *err)
+{
+    struct policy_source source = POLICY_SOURCE_INIT;
+    struct cordon_policy *policy = make(err);
+    if (policy != NULL && policy_read(&policy->policy, &policy->arena, json, len, &source, err) < 0) {
+        cordon_policy_free(policy);
+        return NULL;
+    }
+    return policy;
+}
+
+void cordon_policy_free(struct cordon_policy *policy)
+{
+    if (policy == NULL)
+        return;
+    arena_free(&policy->arena);
+    free(policy);
+}
+
+int cordon_policy_add_ro(struct cordon_policy *policy, const char *host, const char *sandbox,
+                                struct cordon_error *err)
+{
+    return policy_add_bind(&policy->policy.ro, &policy->arena, host, sandbox == NULL ? host : sandbox, false, err);
+}
+
+int cordon_policy_add_rw(struct cordon_policy *policy, const char *host, const char *sandbox,
+                                struct cordon_error *err)
+{
+    return policy_add_bind(&policy->policy.rw, &policy->arena, host, sandbox == NULL ? host : sandbox, false, err);
+}
+
+int cordon_policy_allow_env(struct cordon_policy *policy, const char *name, struct cordon_error *err)
+{
+    return policy_add_name(&policy->policy.env.allow, &policy->arena, name, err);
+}
+
+int cordon_policy_set_env(struct cordon_policy *policy, const char *name, const char *value,
+                                 struct cordon_error *err)
+{
+    return policy_add_var(&policy->policy.env.set, &policy->arena, name, value, err);
+}
+
+int cordon_policy_set_limit(struct cordon_policy *policy, const char *name, uint64_t value,
+                                   struct cordon_error *err)
+{
+    const struct policy_limit *limit = policy_limit_find(name);
+    char room[160];
+    if (limit == NULL)
+        return unknown(err, "set limit", name);
+    const char *wrong = policy_limit_wrong(limit, value, room, sizeof room);
+    if (wrong != NULL) {
+        err_set(err, CORDON_ERROR_POLICY, CORDON_LAYER_POLICY, ERANGE, "set limit", name);
+        err_why(err, wrong);
+        return -ERANGE;
+    }
+    memcpy((char *)&policy->policy + limit->offset, &value, sizeof value);
+    return 0;
+}
+
+int cordon_policy_set_net(struct cordon_policy *policy, const char *net, struct cordon_error *err)
+{
+    int which = policy_net_parse(net);
+    if (which < 0)
+        return unknown(err, "set net", net);
+    policy->policy.net = (enum policy_net)which;
+    return 0;
+}
+
+void cordon_policy_allow_partial(struct cordon_policy *policy, int allow)
+{
+    policy->policy.allow_partial = allow != 0;
+}
+
+char *cordon_policy_json(const struct cordon_policy *policy)
+{
+    BUF_AUTO text = BUF_INIT(64 * POLICY_MAX_BYTES);
+    policy_write_v1(&policy->policy, &text);
+    return buf_string(&text) == NULL ? NULL : strdup(text.data);
+}

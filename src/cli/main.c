@@ -1,0 +1,97 @@
+/* The table of commands. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/nearest.h"
+#include "cli/message.h"
+#include "cli/policy.h"
+#include "cli/run.h"
+
+/* A command gets all words: argv[0] is the program, argv[1] the command itself. */
+struct command {
+    const char *name;
+    const char *about;
+    int (*run)(int argc, char **argv);
+};
+
+static int run_policy(int argc, char **argv)
+{
+    return cli_policy(argc - 1, argv + 1);
+}
+
+static const struct command commands[] = {
+    {"run", "run a command under a policy", cli_run},
+    {"policy", "show, check, normalize policies; make one from effects", run_policy},
+};
+#define COMMAND_COUNT (sizeof commands / sizeof commands[0])
+
+static void put_help(void)
+{
+    printf("usage: cordon COMMAND [options]\n\n"
+           "A sandbox for code that you do not trust. It never says that something is enforced\n"
+           "when it is not.\n\n");
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        printf("  %-8s %s\n", commands[i].name, commands[i].about);
+    printf("\ncordon help COMMAND, or cordon COMMAND --help, says more; so do the man pages.\n");
+}
+
+static const struct command *find(const char *name)
+{
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        if (strcmp(commands[i].name, name) == 0)
+            return &commands[i];
+    }
+    return NULL;
+}
+
+static int unknown(const char *name)
+{
+    struct cordon_error err = {0};
+    char remedy[128];
+    const char *near = nearest_word(name, &commands[0].name, COMMAND_COUNT, sizeof commands[0]);
+    err_set(&err, CORDON_ERROR_USAGE, CORDON_LAYER_NONE, 0, "find command", name);
+    err_why(&err, "there is no such command");
+    snprintf(remedy, sizeof remedy, near != NULL ? "did you mean %s?" : "cordon --help lists them", near);
+    err_remedy(&err, remedy);
+    message_error(&err);
+    return 2;
+}
+
+/* A descriptor from 0 to 2 that the caller closed would be given to the next file we open. */
+static void reserve_standard_streams(void)
+{
+    for (int fd = 0; fd <= 2; fd++) {
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", fd == 0 ? O_RDONLY : O_WRONLY) != fd)
+            _exit(125);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    reserve_standard_streams();
+    if (argc < 2) {
+        fprintf(stderr, "cordon: a command must follow\n  cordon --help lists them\n");
+        return 2;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("cordon %s\n", CORDON_VERSION);
+        return 0;
+    }
+    const bool help = strcmp(argv[1], "help") == 0;
+    if (strcmp(argv[1], "--help") == 0 || (help && argc < 3)) {
+        put_help();
+        return 0;
+    }
+    const struct command *command = find(argv[help ? 2 : 1]);
+    if (command == NULL)
+        return unknown(argv[help ? 2 : 1]);
+    if (help) {
+        char *words[] = {argv[0], argv[2], (char[]){"--help"}, NULL};
+        return command->run(3, words);
+    }
+    return command->run(argc, argv);
+}

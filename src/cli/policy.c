@@ -1,0 +1,341 @@
+#include "cli/policy.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/nearest.h"
+#include "base/text.h"
+#include "cli/input.h"
+#include "cli/option.h"
+#include "cli/policy_show.h"
+#include "wire/effects_json.h"
+#include "wire/policy_json.h"
+
+#define OUTPUT_MAX (64 * 1024 * 1024)
+
+enum effects_form { EFFECTS_V1, EFFECTS_NOETHER };
+
+struct policy_options {
+    int profile;
+    const char *policy_spec;
+    bool json;
+    enum effects_form form;
+    bool help;
+};
+
+/* One call: what it was asked, and where its answer goes. */
+struct command {
+    struct policy_options options;
+    const char *input; /* FILE or - */
+    struct arena arena;
+    struct buf out;
+    struct cordon_error err;
+};
+
+static const char *const form_names[] = {[EFFECTS_V1] = "v1", [EFFECTS_NOETHER] = "noether"};
+static const struct policy_words form_words = {form_names, 2};
+
+#define OPT(field) offsetof(struct policy_options, field)
+
+static const struct option option_items[] = {
+    {"profile", "NAME", "show: this built-in profile (default: stage)", option_word, OPT(profile),
+     &policy_profile_words, false},
+    {"policy", "FILE|-|fd:N", "show: this document, with all that it leaves out", option_string,
+     OPT(policy_spec), NULL, false},
+    {"form", "v1|noether", "from-effects: the form to print", option_word, OPT(form), &form_words,
+     false},
+    {"json", NULL, "print JSON", option_flag, OPT(json), NULL, false},
+    {"help", NULL, "this text", option_flag, OPT(help), NULL, false},
+};
+
+static int read_policy(struct command *c, const char *spec, struct policy *policy,
+                       struct policy_source *source)
+{
+    BUF_AUTO text = BUF_INIT(0);
+    int r = input_read(spec, &text, POLICY_MAX_BYTES, "read policy", &c->err);
+    if (r < 0)
+        return r;
+    return policy_read(policy, &c->arena, text.data != NULL ? text.data : "", text.len, source,
+                       &c->err);
+}
+
+static int run_show(struct command *c)
+{
+    struct policy policy;
+    struct policy_source source = {.profile = c->options.profile};
+    int r = 0;
+    if (c->options.policy_spec != NULL)
+        r = read_policy(c, c->options.policy_spec, &policy, &source);
+    else
+        policy_init(&policy, c->options.profile >= 0 ? (enum policy_profile)c->options.profile
+                                                     : PROFILE_STAGE);
+    if (r < 0)
+        return r;
+    if (c->options.json)
+        policy_write_v1(&policy, &c->out);
+    else
+        policy_show(&policy, &c->out);
+    return 0;
+}
+
+/* The list of warnings, as lines or as JSON. */
+struct report {
+    struct buf *out;
+    struct json_writer *json; /* NULL: lines */
+};
+
+static void put_warning(void *context, const char *pointer, const char *text)
+{
+    struct report *report = context;
+    char safe[512];
+    if (report->json == NULL) {
+        text_escape(safe, sizeof safe, pointer, strlen(pointer));
+        buf_printf(report->out, "warning: %s%s%s\n", safe, pointer[0] != '\0' ? ": " : "", text);
+        return;
+    }
+    json_begin(report->json, '{');
+    json_key(report->json, "pointer");
+    json_string(report->json, pointer);
+    json_key(report->json, "message");
+    json_string(report->json, text);
+    json_end(report->json, '}');
+}
+
+static void put_warnings(struct report *report, const struct policy *policy,
+                         const struct policy_source *source)
+{
+    for (unsigned i = 0; i < source->warning_count; i++)
+        put_warning(report, "", source->warnings[i]);
+    policy_warnings(policy, put_warning, report);
+}
+
+static void put_error(struct json_writer *w, const struct cordon_error *err)
+{
+    json_key(w, "error");
+    json_begin(w, '{');
+    json_key(w, "pointer");
+    json_string(w, err->subject);
+    json_key(w, "message");
+    json_string(w, err->why[0] != '\0' ? err->why : text_errno(err->errnum));
+    json_key(w, "remedy");
+    json_string(w, err->remedy[0] != '\0' ? err->remedy : NULL);
+    json_end(w, '}');
+}
+
+/* Sources that are missing here. Only `check` asks this machine: a policy knows no host. */
+static int check_sources(struct command *c, const struct policy_binds *list, const char *name)
+{
+    char pointer[64];
+    char why[192];
+    struct stat st;
+    for (size_t i = 0; i < list->count; i++) {
+        const struct policy_bind *b = &list->items[i];
+        const int errnum = lstat(b->host, &st) < 0 ? errno : 0;
+        const bool link = errnum == 0 && S_ISLNK(st.st_mode);
+        if (!link && (errnum == 0 || b->optional))
+            continue;
+        snprintf(pointer, sizeof pointer, "%s/%zu", name, i);
+        snprintf(why, sizeof why, "'%.90s': %s", b->host,
+                 link ? "a symbolic link is no source" : text_errno(errnum));
+        int r = err_set(&c->err, CORDON_ERROR_POLICY, CORDON_LAYER_POLICY, EINVAL,
+                        "check bind source", pointer);
+        err_why(&c->err, why);
+        err_remedy(&c->err, link ? "name what it points to"
+                                 : "create it, or mark the bind as \"optional\": true");
+        return r;
+    }
+    return 0;
+}
+
+static int run_check(struct command *c)
+{
+    struct policy policy;
+    struct policy_source source = POLICY_SOURCE_INIT;
+    struct json_writer w = JSON_WRITER(&c->out, 2);
+    struct report report = {.out = &c->out, .json = c->options.json ? &w : NULL};
+
+    int r = read_policy(c, c->input, &policy, &source);
+    if (r == 0)
+        r = policy_validate(&policy, &c->err);
+    if (r == 0)
+        r = check_sources(c, &policy.rw, "/fs/rw");
+    if (r == 0)
+        r = check_sources(c, &policy.ro, "/fs/ro");
+    if (!c->options.json) {
+        if (r < 0)
+            return r;
+        buf_printf(&c->out, "ok: %s, extends %s\n", policy_form_name(source.form),
+                   policy_profile_name(policy.profile));
+        put_warnings(&report, &policy, &source);
+        return 0;
+    }
+    json_begin(&w, '{');
+    json_key(&w, "valid");
+    json_bool(&w, r == 0);
+    if (r < 0) {
+        put_error(&w, &c->err);
+    } else {
+        json_key(&w, "form");
+        json_string(&w, policy_form_name(source.form));
+        json_key(&w, "profile");
+        json_string(&w, policy_profile_name(policy.profile));
+        json_key(&w, "warnings");
+        json_begin(&w, '[');
+        put_warnings(&report, &policy, &source);
+        json_end(&w, ']');
+    }
+    json_end(&w, '}');
+    buf_puts(&c->out, "\n");
+    return r;
+}
+
+static int run_normalize(struct command *c)
+{
+    struct policy policy;
+    struct policy_source source = POLICY_SOURCE_INIT;
+    int r = read_policy(c, c->input, &policy, &source);
+    if (r == 0)
+        policy_write_form(&policy, source.form, &c->out);
+    return r;
+}
+
+static int run_from_effects(struct command *c)
+{
+    struct policy policy;
+    BUF_AUTO text = BUF_INIT(0);
+    policy_init(&policy, PROFILE_STAGE);
+    int r = input_read(c->input, &text, POLICY_MAX_BYTES, "read effects", &c->err);
+    /* The older form has no word for the toolchain: it names the Nix store itself. */
+    if (r == 0 && c->options.form == EFFECTS_NOETHER)
+        r = policy_add_bind(&policy.ro, &c->arena, "/nix/store", "/nix/store", true, &c->err);
+    if (r == 0)
+        r = effects_read(&policy, &c->arena, text.data != NULL ? text.data : "", text.len, &c->err);
+    if (r == 0)
+        r = policy_validate(&policy, &c->err);
+    if (r < 0)
+        return r;
+    policy_write_form(&policy, c->options.form == EFFECTS_NOETHER ? FORM_NOETHER : FORM_V1,
+                      &c->out);
+    return 0;
+}
+
+static const struct {
+    const char *name;
+    int (*run)(struct command *c);
+    bool reads; /* takes a file, or standard input */
+    const char *help;
+} commands[] = {
+    {"show", run_show, false, "what a profile or a document amounts to"},
+    {"check", run_check, true, "refuse what is wrong in a document, name what is risky"},
+    {"normalize", run_normalize, true, "print a document in its one fixed form"},
+    {"from-effects", run_from_effects, true, "print the policy for a list of effects"},
+};
+#define COMMAND_COUNT (sizeof commands / sizeof commands[0])
+
+static void put_help(struct buf *out)
+{
+    const struct option_table table = OPTION_TABLE(option_items, NULL);
+    buf_puts(out, "usage: cordon policy COMMAND [options] [FILE]\n\n");
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        buf_printf(out, "  %-28s  %s\n", commands[i].name, commands[i].help);
+    buf_puts(out, "\nWithout FILE the document comes from standard input.\n\n");
+    option_help(&table, out);
+}
+
+static int usage_error(struct command *c, const char *subject, const char *why, const char *remedy)
+{
+    int r =
+        err_set(&c->err, CORDON_ERROR_USAGE, CORDON_LAYER_NONE, EINVAL, "read command", subject);
+    err_why(&c->err, why);
+    err_remedy(&c->err, remedy);
+    return r;
+}
+
+static int find_command(struct command *c, const char *name)
+{
+    char remedy[128] = "write show, check, normalize or from-effects";
+    for (size_t i = 0; name != NULL && i < COMMAND_COUNT; i++) {
+        if (strcmp(commands[i].name, name) == 0)
+            return (int)i;
+    }
+    if (name == NULL)
+        return usage_error(c, "policy", "a command must follow", remedy);
+    const char *near = nearest_word(name, &commands[0].name, COMMAND_COUNT, sizeof commands[0]);
+    if (near != NULL)
+        snprintf(remedy, sizeof remedy, "did you mean %s?", near);
+    return usage_error(c, name, "there is no such command", remedy);
+}
+
+/* Options and at most one file, in any order. */
+static int read_arguments(struct command *c, bool reads, int argc, char **argv)
+{
+    const struct option_table table = OPTION_TABLE(option_items, &c->options);
+    const struct option_walk walk = {.tables = &table, .table_count = 1, .arena = &c->arena};
+    c->input = NULL;
+    for (;;) {
+        int n = option_walk(&walk, argc, argv, &c->err);
+        if (n < 0)
+            return n;
+        argc -= n;
+        argv += n;
+        if (argc > 0 && strcmp(argv[0], "--") == 0) {
+            argc--;
+            argv++;
+        }
+        if (argc == 0)
+            break;
+        if (!reads || c->input != NULL)
+            return usage_error(c, argv[0], "one word too many",
+                               reads ? NULL : "a document is named by --policy FILE");
+        c->input = argv[0];
+        argc--;
+        argv++;
+    }
+    if (c->input == NULL)
+        c->input = "-";
+    return 0;
+}
+
+static int dispatch(struct command *c, int argc, char **argv)
+{
+    const char *name = argc > 1 ? argv[1] : NULL;
+    if (name != NULL && strcmp(name, "--help") == 0) {
+        put_help(&c->out);
+        return 0;
+    }
+    int which = find_command(c, name);
+    if (which < 0)
+        return which;
+    int r = read_arguments(c, commands[which].reads, argc - 2, argv + 2);
+    if (r < 0)
+        return r;
+    if (c->options.help) {
+        put_help(&c->out);
+        return 0;
+    }
+    return commands[which].run(c);
+}
+
+int cli_policy(int argc, char **argv)
+{
+    struct command c = {.options = {.profile = -1},
+                        .arena = ARENA_INIT(POLICY_ARENA_BYTES),
+                        .out = BUF_INIT(OUTPUT_MAX)};
+    char message[1536];
+    int r = dispatch(&c, argc, argv);
+    if (c.out.failed)
+        r = err_set(&c.err, CORDON_ERROR_IO, CORDON_LAYER_NONE, ENOMEM, "print policy", "");
+    else if (c.out.len > 0 && fd_write_all(STDOUT_FILENO, c.out.data, c.out.len) < 0)
+        r = err_set(&c.err, CORDON_ERROR_IO, CORDON_LAYER_NONE, EIO, "write", "standard output");
+    if (r < 0) {
+        cordon_error_format(&c.err, message, sizeof message);
+        fprintf(stderr, "cordon: %s\n", message);
+    }
+    buf_free(&c.out);
+    arena_free(&c.arena);
+    return r < 0 ? 2 : 0;
+}

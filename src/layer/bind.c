@@ -1,0 +1,76 @@
+#include "layer/bind.h"
+
+#include <errno.h>
+
+#include "sys/files.h"
+#include "sys/mounting.h"
+
+#define ALL_OF_IT (TREE_EMPTY_PATH | TREE_RECURSIVE)
+
+static int fail(struct cordon_error *err, long r, const char *what, const char *subject)
+{
+    return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_MOUNTS, (int)-r, what, subject);
+}
+
+int bind_refuse(struct cordon_error *err, long r, const char *what, const char *subject, const char *why,
+                const char *remedy)
+{
+    err_set(err, CORDON_ERROR_POLICY, CORDON_LAYER_MOUNTS, (int)-r, what, subject);
+    err_why(err, why);
+    err_remedy(err, remedy);
+    return (int)r;
+}
+
+int bind_open(const struct plan_step *step, bool *skip, struct stat *st,
+                       struct cordon_error *err)
+{
+    static const char what[] = "open bind source";
+    const bool listed = (step->flags & STEP_LISTED) != 0;
+    const bool optional = (step->flags & STEP_OPTIONAL) != 0;
+    int fd = step->fd >= 0 ? (int)sys_call(SYS_fcntl, step->fd, F_DUPFD_CLOEXEC, 3)
+             : (step->flags & STEP_OWN) != 0
+                 ? sys_open_in_root(AT_FDCWD, step->target, O_PATH)
+                 : sys_open(AT_FDCWD, step->source, O_PATH | (listed ? O_NOFOLLOW : 0), 0);
+    *skip = false;
+    if (fd < 0 && optional) {
+        *skip = true;
+        return 0;
+    }
+    if (fd == -ENOENT || fd == -ENOTDIR)
+        return bind_refuse(err, fd, what, step->source, "",
+                      "create it first, or give the bind \"optional\": true in a policy document");
+    if (fd < 0)
+        return bind_refuse(err, fd, what, step->source, "", "");
+    long r = sys_call(SYS_newfstatat, fd, "", st, AT_EMPTY_PATH);
+    if (r < 0) {
+        sys_close(fd);
+        return fail(err, r, "look at bind source", step->source);
+    }
+    if (S_ISLNK(st->st_mode)) {
+        sys_close(fd);
+        if (listed)
+            return bind_refuse(err, -ELOOP, what, step->source, "is a symbolic link", "name its target instead");
+        *skip = true;
+        return 0;
+    }
+    return fd;
+}
+
+int bind_clone(int source, const struct plan_step *step, int userns, struct cordon_error *err)
+{
+    const struct sys_mount_attr attr = {
+        .set = ATTR_NOSUID | ATTR_NODEV | ((step->flags & STEP_RDONLY) != 0 ? (uint64_t)ATTR_RDONLY : 0) |
+               (userns >= 0 ? (uint64_t)ATTR_IDMAP : 0),
+        .propagation = MS_PRIVATE,
+        .userns_fd = userns >= 0 ? (uint64_t)userns : 0,
+    };
+    int tree = sys_open_tree(source, "", TREE_CLONE | ALL_OF_IT);
+    if (tree < 0)
+        return fail(err, tree, "copy the mounts of", step->source);
+    long r = sys_mount_setattr(tree, "", ALL_OF_IT, &attr);
+    if (r < 0) {
+        sys_close(tree);
+        return fail(err, r, "set mount flags of", step->source);
+    }
+    return tree;
+}

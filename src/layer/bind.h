@@ -1,0 +1,22 @@
+/*
+ * The source of a bind: opened once, checked on that descriptor, mounted from it. Used by init, and
+ * by a supervisor that is root before init exists. Raw calls only.
+ */
+#pragma once
+
+#include <sys/stat.h>
+
+#include "plan/plan.h"
+
+/* A mistake in the policy rather than in the host; returns `r`. */
+int bind_refuse(struct cordon_error *err, long r, const char *what, const char *subject, const char *why,
+                const char *remedy);
+
+/* What is to appear, as an O_PATH descriptor; *skip if it is optional and not there. */
+int bind_open(const struct plan_step *step, bool *skip, struct stat *st, struct cordon_error *err);
+
+/*
+ * A detached, private copy of the tree at `source`, with flags that only ever take away; with
+ * `userns` (or -1) its owners are mapped by that user namespace.
+ */
+int bind_clone(int source, const struct plan_step *step, int userns, struct cordon_error *err);

@@ -1,0 +1,240 @@
+#include "layer/trees.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "layer/bind.h"
+#include "sys/files.h"
+#include "sys/mounting.h"
+#include "sys/process.h"
+
+#define MOUNT_TABLE_MAX (4 * 1024 * 1024)
+#define READ_SIZE 65536
+
+static int fail(struct cordon_error *err, int errnum, const char *what, const char *subject)
+{
+    return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_MOUNTS, errnum, what, subject);
+}
+
+static int write_map(int pid, const char *name, unsigned host_id)
+{
+    char path[64];
+    char text[32];
+    snprintf(path, sizeof path, "/proc/%d/%s", pid, name);
+    int n = snprintf(text, sizeof text, "0 %u 1\n", host_id);
+    FD_AUTO fd = sys_open(AT_FDCWD, path, O_WRONLY, 0);
+    return fd < 0 ? fd : fd_write_all(fd, text, (size_t)n);
+}
+
+/*
+ * A user namespace that says "root on disk is the user of this run": a mount takes its map from
+ * one. A child holds it just long enough to open it.
+ */
+static int make_userns(const struct plan *plan, struct cordon_error *err)
+{
+    int pidfd = -1;
+    const long parent = sys_call(SYS_getpid);
+    long pid = sys_fork(CLONE_NEWUSER, &pidfd);
+    if (pid == 0) {
+        sys_prctl(PR_SET_PDEATHSIG, SIGKILL, 0);
+        if (sys_call(SYS_getppid) != parent) /* it died before the signal was armed */
+            sys_exit(1);
+        for (;;)
+            sys_call(SYS_ppoll, 0, 0, 0, 0, 0);
+    }
+    if (pid < 0)
+        return fail(err, (int)-pid, "make a user namespace for the mounts", "clone3");
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%ld/ns/user", pid);
+    int r = write_map((int)pid, "uid_map", plan->uid_host);
+    if (r == 0)
+        r = write_map((int)pid, "gid_map", plan->gid_host);
+    int userns = r < 0 ? r : sys_open(AT_FDCWD, path, O_RDONLY, 0);
+    siginfo_t info;
+    sys_pidfd_signal(pidfd, SIGKILL);
+    while (sys_waitid(P_PIDFD, pidfd, &info, WEXITED | __WALL, NULL) == -EINTR) {
+    }
+    fd_close(&pidfd);
+    return userns < 0 ? fail(err, -userns, "map the owners of the mounts", path) : userns;
+}
+
+static void note_unmapped(struct layer_trees *self, const char *path)
+{
+    if (self->unmapped[0] == '\0')
+        snprintf(self->unmapped, sizeof self->unmapped, "%.150s", path);
+}
+
+static int map_binds(struct layer_trees *self, const struct plan *plan, int userns, struct cordon_error *err)
+{
+    for (size_t i = 0; i < plan->step_count; i++) {
+        const struct plan_step *step = &plan->steps[i];
+        struct stat st;
+        bool skip = false;
+        if (step->kind != STEP_BIND || (step->flags & STEP_LISTED) == 0)
+            continue;
+        FD_AUTO source = bind_open(step, &skip, &st, err);
+        if (source < 0)
+            return source;
+        if (skip) {
+            source = -1;
+            continue;
+        }
+        self->of_step[i] = bind_clone(source, step, userns, NULL);
+        if (self->of_step[i] < 0) { /* this file system has no such maps: init binds it as it is */
+            self->of_step[i] = -1;
+            note_unmapped(self, step->source);
+        }
+    }
+    return 0;
+}
+
+/* \040 and the like in the mount table. */
+static void unescape(char *s)
+{
+    char *out = s;
+    for (; *s != '\0'; s++) {
+        if (s[0] == '\\' && s[1] >= '0' && s[1] <= '3' && s[2] != '\0' && s[3] != '\0') {
+            *out++ = (char)((s[1] - '0') << 6 | (s[2] - '0') << 3 | (s[3] - '0'));
+            s += 3;
+        } else {
+            *out++ = *s;
+        }
+    }
+    *out = '\0';
+}
+
+static bool beneath(const char *path, const char *dir)
+{
+    size_t n = strlen(dir);
+    return strncmp(path, dir, n) == 0 && (path[n] == '\0' || path[n] == '/');
+}
+
+/* One mount of the host's: mapped if its file system can be, as it is if not. */
+static int copy_mount(struct layer_trees *self, const char *path, int userns)
+{
+    const uint64_t flags = ATTR_RDONLY | ATTR_NOSUID | ATTR_NODEV;
+    struct sys_mount_attr attr = {.set = flags | ATTR_IDMAP, .propagation = MS_PRIVATE, .userns_fd = (uint64_t)userns};
+    FD_AUTO tree = sys_open_tree(AT_FDCWD, path, TREE_CLONE);
+    if (tree < 0)
+        return tree;
+    long r = sys_mount_setattr(tree, "", TREE_EMPTY_PATH, &attr);
+    if (r < 0) {
+        if (!beneath(path, "/sys")) /* pseudo file systems: root owns them, the payload is nobody */
+            note_unmapped(self, path);
+        attr = (struct sys_mount_attr){.set = flags, .propagation = MS_PRIVATE};
+        r = sys_mount_setattr(tree, "", TREE_EMPTY_PATH, &attr);
+    }
+    return r < 0 ? (int)r : fd_take(&tree);
+}
+
+static int by_length(const void *a, const void *b)
+{
+    const struct layer_tree *x = a;
+    const struct layer_tree *y = b;
+    size_t n = strlen(x->target);
+    size_t m = strlen(y->target);
+    return n != m ? (n > m) - (n < m) : strcmp(x->target, y->target);
+}
+
+/* The mount points of the host's that guard mode shows, each once, outer before inner. */
+static int read_mount_points(struct layer_trees *self, struct arena *arena, struct cordon_error *err)
+{
+    static const char table[] = "/proc/self/mountinfo";
+    BUF_AUTO text = BUF_INIT(MOUNT_TABLE_MAX);
+    FD_AUTO fd = sys_open(AT_FDCWD, table, O_RDONLY, 0);
+    if (fd < 0)
+        return fail(err, -fd, "open", table);
+    for (ssize_t n = 1; n > 0; text.len += (size_t)n) {
+        char *room = buf_reserve(&text, READ_SIZE);
+        n = room == NULL ? -ENOMEM : sys_read(fd, room, READ_SIZE);
+        if (n < 0)
+            return fail(err, (int)-n, "read", table);
+    }
+    if (buf_string(&text) == NULL)
+        return fail(err, ENOMEM, "read", table);
+    size_t lines = 1;
+    for (size_t i = 0; i < text.len; i++)
+        lines += text.data[i] == '\n';
+    self->host = arena_array(arena, lines, sizeof *self->host);
+    if (self->host == NULL)
+        return fail(err, ENOMEM, "read", table);
+
+    char *save = NULL;
+    size_t count = 0;
+    for (char *line = strtok_r(text.data, "\n", &save); line != NULL; line = strtok_r(NULL, "\n", &save)) {
+        char path[4096];
+        if (sscanf(line, "%*s %*s %*s %*s %4095s", path) != 1)
+            continue;
+        unescape(path);
+        if (beneath(path, "/proc") || beneath(path, "/dev"))
+            continue; /* the sandbox has its own */
+        self->host[count] = (struct layer_tree){.fd = -1, .target = arena_strdup(arena, path)};
+        if (self->host[count++].target == NULL)
+            return fail(err, ENOMEM, "read", table);
+    }
+    qsort(self->host, count, sizeof *self->host, by_length);
+    for (size_t i = 0; i < count; i++) {
+        if (i == 0 || strcmp(self->host[i].target, self->host[i - 1].target) != 0)
+            self->host[self->host_count++] = self->host[i];
+    }
+    return self->host_count > 0 && strcmp(self->host[0].target, "/") == 0 ? 0 : fail(err, ENOENT, "find the root in", table);
+}
+
+/* Guard mode has no listed root: every mount of the host's, read-only. */
+static int map_host(struct layer_trees *self, struct arena *arena, int userns, struct cordon_error *err)
+{
+    int r = read_mount_points(self, arena, err);
+    size_t kept = 0;
+    for (size_t i = 0; r == 0 && i < self->host_count; i++) {
+        const char *path = self->host[i].target;
+        int tree = copy_mount(self, path, userns);
+        if (tree == -ENOENT || tree == -EACCES || tree == -ENOTDIR)
+            continue; /* a later mount covers it */
+        if (tree < 0)
+            r = fail(err, -tree, "copy the mount", path);
+        else
+            self->host[kept++] = (struct layer_tree){.fd = tree, .target = path + 1};
+    }
+    self->host_count = kept;
+    return r;
+}
+
+int layer_trees_prepare(struct layer_trees *self, struct arena *arena, const struct plan *plan,
+                        struct cordon_error *err)
+{
+    *self = (struct layer_trees){0};
+    if (!plan->switch_user || !plan->own_tree)
+        return 0;
+    self->of_step = arena_array(arena, plan->step_count, sizeof *self->of_step);
+    if (self->of_step == NULL)
+        return fail(err, ENOMEM, "prepare mounts", "");
+    self->step_count = plan->step_count;
+    for (size_t i = 0; i < plan->step_count; i++)
+        self->of_step[i] = -1;
+
+    FD_AUTO userns = make_userns(plan, err);
+    if (userns < 0)
+        return userns;
+    int r = plan->fs_mode == FS_GUARD ? map_host(self, arena, userns, err) : 0;
+    if (r == 0)
+        r = map_binds(self, plan, userns, err);
+    if (r < 0)
+        layer_trees_release(self);
+    return r;
+}
+
+void layer_trees_release(struct layer_trees *self)
+{
+    for (size_t i = 0; i < self->step_count; i++)
+        fd_close(&self->of_step[i]);
+    for (size_t i = 0; i < self->host_count; i++)
+        fd_close(&self->host[i].fd);
+    self->of_step = NULL;
+    self->host = NULL;
+    self->step_count = self->host_count = 0;
+}

@@ -1,0 +1,186 @@
+/* The words of the ledger: what was asked for as JSON, and how well it holds as a sentence. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "plan/plan.h"
+
+static void put_number(struct plan_words *out, uint64_t value)
+{
+    if (value == POLICY_UNLIMITED)
+        snprintf(out->requested, sizeof out->requested, "null");
+    else
+        snprintf(out->requested, sizeof out->requested, "%" PRIu64, value);
+}
+
+static void put_word(struct plan_words *out, const char *word)
+{
+    snprintf(out->requested, sizeof out->requested, "\"%s\"", word);
+}
+
+static void requested(const struct plan *plan, enum capability c, struct plan_words *out)
+{
+    const struct policy *policy = plan->policy;
+    const struct policy_limits *limits = &policy->limits;
+    switch (c) {
+    case CAP_WALL_TIME:
+        put_number(out, limits->wall_ms);
+        return;
+    case CAP_CPU_TIME:
+        put_number(out, limits->cpu_ms);
+        return;
+    case CAP_CPU_RATE:
+        snprintf(out->requested, sizeof out->requested, "%.10g", limits->cpus);
+        return;
+    case CAP_MEMORY:
+        put_number(out, limits->mem_bytes);
+        return;
+    case CAP_PIDS:
+        put_number(out, limits->pids);
+        return;
+    case CAP_OPEN_FILES:
+        put_number(out, limits->nofile);
+        return;
+    case CAP_OUTPUT:
+        put_number(out, limits->output_bytes);
+        return;
+    case CAP_FILESYSTEM:
+        put_word(out, policy_fs_mode_name(policy->fs_mode));
+        return;
+    case CAP_NETWORK:
+        if (policy->net != NET_HOST)
+            put_word(out, policy_net_name(policy->net));
+        return;
+    case CAP_SYSCALLS:
+        if (policy->seccomp != SECCOMP_OFF)
+            put_word(out, policy_seccomp_name(policy->seccomp));
+        return;
+    case CAP_IPC:
+        put_word(out, plan->netns || plan_scopes_sockets(plan)
+                          ? "private"
+                          : "private, but abstract sockets of the host's network");
+        return;
+    default:
+        snprintf(out->requested, sizeof out->requested, "true");
+        return;
+    }
+}
+
+static const char *route(const struct plan *plan, enum cgroup_controller c)
+{
+    return cgroup_route_note(plan->host->cgroup.controllers[c].route);
+}
+
+/* Sockets in the file system are reached by whoever can name them. */
+static const char *named_sockets(const struct policy *policy)
+{
+    if (policy->fs_mode == FS_GUARD)
+        return "; unix sockets and fifos outside /run can still be reached";
+    if (policy->rw.count + policy->ro.count > 0 || policy->rw_cwd || policy->work == WORK_HOST)
+        return "; unix sockets and fifos inside the listed binds can be reached";
+    return "";
+}
+
+#define SAY(...) snprintf(out->details, sizeof out->details, __VA_ARGS__)
+
+static void limit_details(const struct plan *plan, enum capability c, struct plan_words *out)
+{
+    switch (c) {
+    case CAP_WALL_TIME:
+        SAY("SIGTERM at %" PRIu64 " ms, everything inside is killed %" PRIu64 " ms later", plan->wall_ms,
+            plan->grace_ms);
+        return;
+    case CAP_CPU_TIME:
+        if (plan->cgroup.cpu_usage)
+            SAY("total of the tree, read at least every 100 ms: it may be exceeded by 100 ms on each core; %s",
+                route(plan, CGROUP_CPUACCT));
+        else
+            SAY("total of the tree, sampled at least every 100 ms; children that nobody reaps (SIGCHLD "
+                "ignored) between two samples are missed; the backstop is wall time on each core");
+        return;
+    case CAP_CPU_RATE:
+        SAY("cores of the tree, %" PRIu64 " of every %d us; %s", plan->cgroup.cpu_quota_us,
+            PLAN_CGROUP_PERIOD_US, route(plan, CGROUP_CPU));
+        return;
+    case CAP_MEMORY:
+        if (plan->cgroup.mem_bytes != POLICY_UNLIMITED)
+            SAY("sum of the tree, enforced by the kernel; %s", route(plan, CGROUP_MEMORY));
+        else
+            SAY("sum of the tree's resident anonymous and shared pages and its tmpfs files, sampled every 2 to "
+                "100 ms: some 64 MiB over the limit are possible; kernel memory and dropped shared pages are "
+                "not seen; memfd_create and shmget are refused");
+        return;
+    case CAP_PIDS:
+        if (plan->cgroup.pids != POLICY_UNLIMITED)
+            SAY("tasks of the tree, threads too; %s", route(plan, CGROUP_PIDS));
+        else
+            SAY("RLIMIT_NPROC, counted inside the own user namespace only; threads count");
+        return;
+    case CAP_OPEN_FILES:
+        SAY("for each process");
+        return;
+    default:
+        SAY("each stream; %s%s",
+            plan->on_overflow == OVERFLOW_KILL ? "more ends the run" : "more is counted and dropped",
+            plan->output_passing ? "" : "; output that passes through is not cut");
+        return;
+    }
+}
+
+static void details(const struct plan *plan, enum capability c, struct plan_words *out)
+{
+    switch (c) {
+    case CAP_FILESYSTEM:
+        if (plan->landlock_abi > 0)
+            SAY("Landlock ABI %d is the second layer%s", plan->landlock_abi,
+                plan->landlock_abi < 3 ? "; it does not check truncate() before ABI 3" : "");
+        else
+            SAY("there is no second layer: Landlock is not available");
+        return;
+    case CAP_NETWORK:
+        SAY("%s; other socket families are refused",
+            plan->loopback ? "an own loopback interface and no other" : "no interface is up");
+        return;
+    case CAP_SYSCALLS:
+        SAY("allow list, all architectures; a forbidden call %s",
+            plan->on_forbidden == FORBIDDEN_KILL           ? "kills"
+            : plan->on_forbidden == FORBIDDEN_KILL_SOCKETS ? "fails, a socket kills"
+                                                           : "fails");
+        return;
+    case CAP_PRIVILEGES:
+        if (plan->switch_user)
+            SAY("a host uid that only this run uses; no supplementary groups");
+        else
+            SAY("the caller's own host uid; its %u supplementary groups stay, an ordinary user cannot drop them",
+                plan->host->groups);
+        return;
+    case CAP_ENVIRONMENT:
+        SAY("init holds no copy of the caller's and cannot be read");
+        return;
+    case CAP_PROCESSES:
+        SAY("the kernel ends all with init; init was the last one and was reaped");
+        return;
+    case CAP_IPC:
+        SAY("own System V, queues%s and session keyring%s%s", plan->netns ? ", abstract sockets" : "",
+            !plan->netns && plan_scopes_sockets(plan) ? "; abstract sockets outside cannot be reached" : "",
+            named_sockets(plan->policy));
+        return;
+    case CAP_DEVICES:
+        SAY("null, zero, full, random, urandom and own pseudo-terminals");
+        return;
+    default:
+        limit_details(plan, c, out);
+        return;
+    }
+}
+
+void plan_describe(const struct plan *plan, enum capability c, struct plan_words *out)
+{
+    const struct plan_claim *claim = &plan->claims[c];
+    snprintf(out->requested, sizeof out->requested, "null");
+    if (claim->requested)
+        requested(plan, c, out);
+    if (claim->why != NULL)
+        SAY("%s", claim->why);
+    else
+        details(plan, c, out);
+}

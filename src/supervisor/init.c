@@ -1,0 +1,308 @@
+/*
+ * Init, pid 1 of the sandbox: builds everything, releases the payload, reaps, watches, and is the
+ * last one to leave. Outside of the Landlock domain, not dumpable, and without the caller's
+ * environment, so that the payload has no way to it. Raw calls only.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+
+#include "layer/landlock.h"
+#include "layer/privileges.h"
+#include "supervisor/spawn.h"
+#include "supervisor/watch.h"
+#include "sys/files.h"
+#include "sys/process.h"
+
+#ifndef CLONE_NEWCGROUP
+#define CLONE_NEWCGROUP 0x02000000
+#endif
+
+#define PAYLOAD_STACK (64 * 1024)
+#define HOSTNAME "cordon"
+
+_Noreturn static void give_up(struct spawn *s, int payload)
+{
+    s->shared->failed = true;
+    if (payload > 0)
+        sys_kill(payload, SIGKILL); /* the kernel does that, too, where there is a pid namespace */
+    sys_exit(1);
+}
+
+static int fail(struct spawn *s, enum cordon_layer layer, long r, const char *what, const char *subject)
+{
+    return err_set(&s->shared->error, CORDON_ERROR_SETUP, layer, (int)-r, what, subject);
+}
+
+/*
+ * Everything that this run does not need is closed first: above all the life pipes of other runs
+ * in the same process, which would keep each other alive.
+ */
+static void close_strangers(const struct spawn *s)
+{
+    unsigned from = 3;
+    for (size_t i = 0; i < s->keep_count; i++) {
+        unsigned fd = (unsigned)s->keep[i];
+        if (fd > from)
+            sys_close_range(from, fd - 1, 0);
+        from = fd >= from ? fd + 1 : from;
+    }
+    sys_close_range(from, ~0u, 0);
+}
+
+/*
+ * Dies with the supervisor, whatever happens: either the signal was armed in time, or the pipe is
+ * closed already. Both are looked at again after a change of uid, which clears the signal.
+ */
+static void tie_to_supervisor(const struct spawn *s)
+{
+    struct pollfd life = {.fd = s->life};
+    const struct timespec now = {0};
+    if (s->death_signal)
+        sys_prctl(PR_SET_PDEATHSIG, SIGKILL, 0);
+    if (sys_call(SYS_ppoll, &life, 1, &now, 0, 0) > 0 && (life.revents & POLLHUP) != 0)
+        sys_exit(1);
+}
+
+static int become_user(struct spawn *s)
+{
+    if (!s->plan->switch_user)
+        return layer_identity_map_self(&s->identity, &s->shared->error);
+    while (__atomic_load_n(&s->shared->mapped, __ATOMIC_ACQUIRE) == GATE_CLOSED) {
+        const struct timespec while_ = {.tv_nsec = 100000000};
+        sys_futex_wait(&s->shared->mapped, GATE_CLOSED, &while_);
+        tie_to_supervisor(s);
+    }
+    int r = layer_identity_switch(s->plan, &s->shared->error);
+    tie_to_supervisor(s);
+    return r;
+}
+
+static int enter_cgroup(struct spawn *s)
+{
+    if (s->cgroup == NULL)
+        return 0;
+    long r = layer_cgroup_enter(s->cgroup);
+    if (r < 0)
+        return fail(s, CORDON_LAYER_CGROUP, r, "enter the cgroup", "cgroup.procs");
+    /* Now: the root of the namespace is the group that the process is in. */
+    r = sys_call(SYS_unshare, CLONE_NEWCGROUP);
+    if (r < 0)
+        return fail(s, CORDON_LAYER_CGROUP, r, "make a cgroup namespace", "unshare");
+    __atomic_or_fetch(&s->shared->proof, PROOF_CGROUP, __ATOMIC_RELAXED);
+    return 0;
+}
+
+/* Waits until the payload process has its network namespace; it may have died instead. */
+static int wait_for_network(struct spawn *s, int payload)
+{
+    uint32_t *word = &s->shared->network;
+    while (__atomic_load_n(word, __ATOMIC_ACQUIRE) == GATE_CLOSED) {
+        const struct timespec while_ = {.tv_nsec = 100000000};
+        siginfo_t info = {0};
+        sys_futex_wait(word, GATE_CLOSED, &while_);
+        if (__atomic_load_n(word, __ATOMIC_ACQUIRE) == GATE_CLOSED &&
+            sys_waitid(P_PID, payload, &info, WEXITED | WNOHANG | WNOWAIT, NULL) == 0 && info.si_pid != 0)
+            return fail(s, CORDON_LAYER_PROCESS, -ESRCH, "start the payload process", "it was killed");
+    }
+    return __atomic_load_n(word, __ATOMIC_ACQUIRE) == GATE_OPEN ? 0 : -ECANCELED;
+}
+
+/* The sandbox around the payload process, while that one prepares itself. */
+static int build(struct spawn *s, int payload, int payload_fd)
+{
+    const struct plan *plan = s->plan;
+    struct shared *shared = s->shared;
+    uint32_t seen = 0;
+
+    if (!plan->switch_user) {
+        int r = become_user(s);
+        if (r < 0)
+            return r;
+    }
+    sys_call(SYS_sethostname, HOSTNAME, sizeof HOSTNAME - 1);
+    int r = layer_mounts_apply(plan, s->trees, &seen, &shared->error);
+    if (r == 0 && s->ruleset >= 0)
+        r = layer_landlock_rules(plan, s->ruleset, &shared->error);
+    if (r < 0)
+        return r;
+    /* The maps could be written. */
+    seen |= PROOF_USERNS | (sys_call(SYS_getpid) == 1 ? PROOF_PIDNS : 0);
+    if (spawn_has_own(s, NS_IPC))
+        seen |= PROOF_IPCNS;
+
+    r = wait_for_network(s, payload);
+    if (r < 0)
+        return r;
+    if (plan->netns) { /* init is not left in the host's network */
+        long rc = sys_call(SYS_setns, payload_fd, CLONE_NEWNET);
+        if (rc < 0)
+            return fail(s, CORDON_LAYER_NETWORK, rc, "join the network namespace", "setns");
+    }
+    /* Only now: setns() and the id maps need it. The memory is the payload's too, until exec. */
+    if (plan->wipe) {
+        if (s->arguments.start != NULL) /* /proc/1/cmdline is for everybody to read */
+            memset(s->arguments.start, 0, s->arguments.size);
+        sys_prctl(PR_SET_DUMPABLE, 0, 0);
+    }
+    if (plan->wipe && sys_prctl(PR_GET_DUMPABLE, 0, 0) == 0)
+        seen |= PROOF_INIT_SEALED;
+    __atomic_or_fetch(&shared->proof, seen, __ATOMIC_RELAXED);
+    return 0;
+}
+
+/*
+ * The last process of a mount namespace pays for taking it apart, and the supervisor waits for
+ * that. So the namespace gets another holder: a descriptor of it, inside a socket that is itself
+ * inside that socket. When init is gone nobody can reach the ring, and the kernel's collector of
+ * such rings takes it apart on its own time. Failure costs nothing but that time.
+ */
+static void defer_teardown(void)
+{
+    int pair[2];
+    int ns = sys_open(AT_FDCWD, "/proc/self/ns/mnt", O_RDONLY, 0);
+    if (ns < 0 || sys_call(SYS_socketpair, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, pair) < 0)
+        return;
+    union {
+        char room[CMSG_SPACE(2 * sizeof(int))];
+        struct cmsghdr align;
+    } control = {{0}};
+    char byte = 0;
+    struct iovec data = {.iov_base = &byte, .iov_len = 1};
+    struct msghdr message = {
+        .msg_iov = &data, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(2 * sizeof(int));
+    memcpy(CMSG_DATA(header), &ns, sizeof ns);
+    memcpy(CMSG_DATA(header) + sizeof ns, &pair[1], sizeof pair[1]);
+    sys_call(SYS_sendmsg, pair[0], &message, 0);
+    sys_close(pair[0]);
+    sys_close(ns);
+}
+
+/* Off the critical path, while the payload starts. */
+static void settle(struct spawn *s)
+{
+    uint32_t ignored = 0;
+    sys_close_range(0, 2, 0);
+    for (int i = 0; i < 3; i++)
+        sys_close(s->stdio[i]);
+    sys_close(s->ruleset);
+    if (s->quick_end)
+        defer_teardown();
+    /* It has nothing to lose: on failure init keeps rights that nobody can reach. */
+    layer_no_new_privs(&ignored, NULL);
+    layer_capabilities_drop(&ignored, NULL);
+}
+
+static void signal_all(const struct spawn *s, int payload, int sig)
+{
+    /* In an own pid namespace -1 is everybody but init; without one it would be the host. */
+    sys_kill(s->plan->pidns ? -1 : -payload, sig);
+}
+
+/* True when the payload itself has ended. */
+static bool reap(struct spawn *s, int payload)
+{
+    bool ended = false;
+    for (;;) {
+        siginfo_t info = {0};
+        long r = sys_waitid(P_ALL, 0, &info, WEXITED | WNOHANG, NULL);
+        if (r < 0 || info.si_pid == 0)
+            return ended;
+        s->shared->processes++;
+        if (info.si_pid != payload)
+            continue;
+        ended = true;
+        s->shared->status = info.si_code == CLD_EXITED ? (info.si_status & 0xff) << 8 : info.si_status & 0x7f;
+    }
+}
+
+_Noreturn static void finish(struct spawn *s, int payload)
+{
+    siginfo_t info;
+    long r;
+    signal_all(s, payload, SIGKILL);
+    do {
+        r = sys_waitid(P_ALL, 0, &info, WEXITED, NULL);
+        s->shared->processes += r == 0;
+    } while (s->plan->pidns && (r == 0 || r == -EINTR));
+    __atomic_store_n(&s->shared->ended, true, __ATOMIC_RELEASE);
+    sys_exit(0);
+}
+
+_Noreturn static void supervise(struct spawn *s, struct watch *watch, int payload, int children)
+{
+    struct pollfd fds[2] = {{.fd = s->life, .events = POLLIN}, {.fd = children, .events = POLLIN}};
+    for (;;) {
+        struct timespec pause;
+        long r = sys_call(SYS_ppoll, fds, 2, watch_pause(watch, &pause), 0, 0);
+        if (r < 0 && r != -EINTR)
+            sys_exit(1); /* it cannot do its work: nothing may go on without it */
+        if (r > 0 && (fds[0].revents & POLLIN) != 0) {
+            unsigned char sig = 0;
+            if (sys_read(s->life, &sig, 1) == 1)
+                signal_all(s, payload, sig);
+        } else if (r > 0 && (fds[0].revents & POLLHUP) != 0) {
+            sys_exit(1); /* the supervisor is gone; the kernel ends the rest */
+        }
+        if (r > 0 && (fds[1].revents & POLLIN) != 0) {
+            struct signalfd_siginfo ignored;
+            sys_read(children, &ignored, sizeof ignored);
+            if (reap(s, payload))
+                finish(s, payload);
+        }
+        enum limit_hit hit = watch_look(watch);
+        if (hit != HIT_NONE) {
+            s->shared->hit = hit;
+            signal_all(s, payload, SIGKILL);
+        }
+    }
+}
+
+void spawn_init(struct spawn *s)
+{
+    _Alignas(16) char stack[PAYLOAD_STACK];
+    int payload_fd = -1;
+
+    sys_call(SYS_setsid); /* a terminal's signals are the supervisor's to pass on */
+    sys_default_action(SIGCHLD); /* a caller that ignores it would make children vanish unseen */
+    close_strangers(s);
+    tie_to_supervisor(s);
+    if (enter_cgroup(s) < 0 || (s->plan->switch_user && become_user(s) < 0))
+        give_up(s, 0);
+    s->ruleset = -1;
+    if (s->plan->landlock_abi > 0) {
+        s->ruleset = layer_landlock_create(s->plan, &s->shared->error);
+        if (s->ruleset < 0)
+            give_up(s, 0);
+    }
+    static const uint64_t child_mask = 1 << (SIGCHLD - 1);
+    int children = (int)sys_call(SYS_signalfd4, -1, &child_mask, sizeof child_mask, SFD_CLOEXEC);
+    if (children < 0) {
+        fail(s, CORDON_LAYER_PROCESS, children, "watch children", "signalfd");
+        give_up(s, 0);
+    }
+    int payload = clone(spawn_payload, stack + sizeof stack, CLONE_VM | CLONE_PIDFD | SIGCHLD, s, &payload_fd);
+    if (payload < 0) {
+        fail(s, CORDON_LAYER_PROCESS, -errno, "clone the payload process", "clone");
+        give_up(s, 0);
+    }
+    if (build(s, payload, payload_fd) < 0)
+        give_up(s, payload);
+    struct watch watch;
+    watch_start(&watch, s);
+    __atomic_store_n(&s->shared->released, GATE_OPEN, __ATOMIC_RELEASE);
+    sys_futex_wake(&s->shared->released);
+    sys_close(payload_fd);
+    settle(s);
+    supervise(s, &watch, payload, children);
+}

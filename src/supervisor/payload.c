@@ -1,0 +1,194 @@
+/*
+ * The payload process: it shares init's memory until exec, runs beside it, and is released by it.
+ * Raw calls only.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <signal.h>
+#include <stdint.h>
+
+#include "layer/landlock.h"
+#include "layer/network.h"
+#include "layer/privileges.h"
+#include "layer/seccomp.h"
+#include "supervisor/spawn.h"
+#include "sys/files.h"
+#include "sys/process.h"
+
+#define RULESET_FD 3 /* where it waits, right behind standard error */
+
+/* `payload_error` is filled by now; wake init, which may wait for this process. */
+_Noreturn static void give_up(struct spawn *s)
+{
+    s->shared->payload_failed = true;
+    __atomic_store_n(&s->shared->network, GATE_FAILED, __ATOMIC_RELEASE);
+    sys_futex_wake(&s->shared->network);
+    sys_exit(1);
+}
+
+static int fail(struct spawn *s, long r, const char *what, const char *subject)
+{
+    return err_set(&s->shared->payload_error, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, (int)-r, what, subject);
+}
+
+/* Only 0 to 2 and the ruleset stay; 0 to 2 are the pipes. */
+static int arrange_descriptors(struct spawn *s, int *ruleset)
+{
+    for (int i = 0; i < 3; i++) {
+        long r = sys_call(SYS_dup3, s->stdio[i], i, 0);
+        if (r < 0)
+            return fail(s, r, "hand over standard streams", "dup3");
+    }
+    long r = 0;
+    if (*ruleset >= 0 && *ruleset != RULESET_FD) {
+        r = sys_call(SYS_dup3, *ruleset, RULESET_FD, O_CLOEXEC);
+        *ruleset = RULESET_FD;
+    }
+    if (r >= 0)
+        r = sys_close_range(*ruleset >= 0 ? RULESET_FD + 1 : RULESET_FD, ~0u, 0);
+    return r < 0 ? fail(s, r, "close descriptors", "close_range") : 0;
+}
+
+/* What the caller changed for itself is not the payload's business. */
+static void reset_attributes(void)
+{
+    for (int sig = 1; sig <= 64; sig++)
+        sys_default_action(sig); /* KILL and STOP refuse */
+    sys_call(SYS_setpriority, PRIO_PROCESS, 0, 0); /* an ordinary user cannot go back down */
+    sys_call(SYS_umask, 022);
+}
+
+/* Steps that need nothing from init, and run while it mounts. */
+static int prepare(struct spawn *s, const struct sock_fprog *filter, int *ruleset)
+{
+    const struct plan *plan = s->plan;
+    struct shared *shared = s->shared;
+    uint32_t *proof = &shared->proof;
+    uint32_t seen = 0;
+
+    int r = layer_network_apply(plan, &seen, &shared->payload_error);
+    if (r < 0)
+        return r;
+    if (plan->netns && spawn_has_own(s, NS_NET))
+        seen |= PROOF_NETNS;
+    __atomic_or_fetch(proof, seen, __ATOMIC_RELAXED);
+    __atomic_store_n(&shared->network, GATE_OPEN, __ATOMIC_RELEASE);
+    sys_futex_wake(&shared->network);
+
+    long sid = sys_call(SYS_setsid);
+    if (sid < 0)
+        return fail(s, sid, "start a session", "setsid");
+    r = arrange_descriptors(s, ruleset);
+    if (r < 0)
+        return r;
+    reset_attributes();
+
+    seen = 0;
+    r = layer_rlimits_apply(plan, &seen, &shared->payload_error);
+    if (r == 0 && plan->keyring) {
+        r = layer_keyring_apply(&seen, &shared->payload_error);
+        if (r == 1 && filter != NULL) { /* keyctl() is not on the list: nothing can be read */
+            shared->keys_shared = true;
+            seen |= PROOF_KEYRING;
+            r = 0;
+        } else if (r == 1) {
+            r = fail(s, -EDQUOT, "join a new session keyring", "keyctl");
+        }
+    }
+    if (r == 0)
+        r = layer_no_new_privs(&seen, &shared->payload_error);
+    if (r == 0 && plan->drop_caps)
+        r = layer_capabilities_drop(&seen, &shared->payload_error);
+    if (r < 0)
+        return r;
+    if (filter != NULL) {
+        long rc = layer_seccomp_load(filter);
+        if (rc < 0)
+            return err_set(&shared->payload_error, CORDON_ERROR_SETUP, CORDON_LAYER_SECCOMP, (int)-rc, "load the filter",
+                           "seccomp");
+        if (layer_seccomp_proven(filter))
+            seen |= PROOF_SECCOMP;
+    }
+    __atomic_or_fetch(proof, seen, __ATOMIC_RELAXED);
+    return 0;
+}
+
+/* Steps in the new root, each of which also holds for everything after exec. */
+static int confine(struct spawn *s, int ruleset)
+{
+    const struct plan *plan = s->plan;
+    struct shared *shared = s->shared;
+    uint32_t seen = layer_identity_proven(plan) ? PROOF_IDENTITY : 0;
+
+    long r = sys_call(SYS_chdir, plan->cwd);
+    if (r < 0) {
+        err_set(&shared->payload_error, CORDON_ERROR_POLICY, CORDON_LAYER_PROCESS, (int)-r,
+                "change into the directory", plan->cwd);
+        err_remedy(&shared->payload_error, "--cwd names a directory inside; --ro or --rw brings one in");
+        return (int)r;
+    }
+    if (ruleset >= 0) {
+        int rc = layer_landlock_enter(ruleset, &shared->payload_error);
+        if (rc < 0)
+            return rc;
+        sys_close(ruleset);
+        if (layer_landlock_proven())
+            seen |= PROOF_LANDLOCK;
+    }
+    uint32_t proof = __atomic_or_fetch(&shared->proof, seen, __ATOMIC_RELAXED);
+    if ((proof & plan->must) != plan->must) {
+        err_set(&shared->payload_error, CORDON_ERROR_PARTIAL, CORDON_LAYER_PROCESS, 0, "prove what was applied", "");
+        err_why(&shared->payload_error, "the kernel accepted a layer that does not work when read back");
+        return -EOPNOTSUPP;
+    }
+    return 0;
+}
+
+/* Along the candidates like execvp(). Returns only if none can be executed. */
+static void execute(struct spawn *s)
+{
+    const struct plan *plan = s->plan;
+    struct shared *shared = s->shared;
+    static const uint64_t none = 0;
+
+    shared->executing = true;
+    sys_call(SYS_rt_sigprocmask, SIG_SETMASK, &none, 0, sizeof none);
+    long answer = -ENOENT;
+    for (const char **path = plan->candidates; *path != NULL; path++) {
+        long r = sys_call(SYS_execve, *path, plan->argv, plan->envp);
+        if (r == -ENOENT && sys_call(SYS_faccessat, AT_FDCWD, *path, 0 /* F_OK */) == 0) {
+            shared->interpreter = true;
+            answer = r;
+            break;
+        }
+        if (r != -ENOENT && r != -ENOTDIR) {
+            answer = r;
+            if (r != -EACCES) /* somebody further along may have a better one */
+                break;
+        }
+    }
+    shared->exec_errno = (int)-answer;
+}
+
+int spawn_payload(void *spawn)
+{
+    struct spawn *s = spawn;
+    const struct plan *plan = s->plan;
+    const struct seccomp_choice choice = {.level = plan->seccomp,
+                                          .on_forbidden = plan->on_forbidden,
+                                          .deny_memfd = plan->deny_memfd};
+    int ruleset = s->ruleset;
+
+    if (!plan->pidns) /* a test switched it off: nothing else would end this process with init */
+        sys_prctl(PR_SET_PDEATHSIG, SIGKILL, 0);
+    if (prepare(s, layer_seccomp_program(&choice), &ruleset) < 0)
+        give_up(s);
+    /* Should init die now, the kernel ends this process with it. */
+    while (__atomic_load_n(&s->shared->released, __ATOMIC_ACQUIRE) == GATE_CLOSED)
+        sys_futex_wait(&s->shared->released, GATE_CLOSED, NULL);
+    if (confine(s, ruleset) < 0)
+        give_up(s);
+    execute(s);
+    sys_exit(127);
+}

@@ -1,0 +1,101 @@
+#include "supervisor/spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "base/fd.h"
+#include "sys/process.h"
+
+static int compare(const void *a, const void *b)
+{
+    const int *x = a;
+    const int *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+/* The descriptors that init needs, sorted, so that it can close all others in a few calls. */
+static int list_descriptors(struct spawn *s)
+{
+    const size_t steps = s->trees == NULL ? 0 : s->trees->step_count;
+    const size_t host = s->trees == NULL ? 0 : s->trees->host_count;
+    s->keep = arena_array(s->plan->arena, 5 + CGROUP_CONTROLLER_COUNT + steps + host, sizeof *s->keep);
+    if (s->keep == NULL)
+        return -ENOMEM;
+    s->keep_count = 0;
+    s->keep[s->keep_count++] = s->life;
+    for (int i = 0; i < 3; i++)
+        s->keep[s->keep_count++] = s->stdio[i];
+    for (unsigned i = 0; s->cgroup != NULL && i < s->cgroup->group_count; i++)
+        s->keep[s->keep_count++] = s->cgroup->groups[i].procs_fd;
+    for (size_t i = 0; i < s->plan->step_count; i++) {
+        if (s->plan->steps[i].fd >= 0) /* there is at most one */
+            s->keep[s->keep_count++] = s->plan->steps[i].fd;
+    }
+    for (size_t i = 0; i < steps; i++) {
+        if (s->trees->of_step[i] >= 0)
+            s->keep[s->keep_count++] = s->trees->of_step[i];
+    }
+    for (size_t i = 0; i < host; i++)
+        s->keep[s->keep_count++] = s->trees->host[i].fd;
+    qsort(s->keep, s->keep_count, sizeof *s->keep, compare);
+    return 0;
+}
+
+/* What a refusal of the very first step means, and what to do about it. */
+static int refused(int errnum, struct cordon_error *err)
+{
+    err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_NAMESPACES, errnum, "make namespaces", "clone3");
+    if (errnum == EPERM || errnum == EACCES)
+        err_remedy(err, "this host forbids user namespaces: sysctl kernel.unprivileged_userns_clone=1, or "
+                        "kernel.apparmor_restrict_unprivileged_userns=0, or a container that allows them");
+    else if (errnum == ENOSPC || errnum == EUSERS)
+        err_remedy(err, "the limit on user namespaces is reached: sysctl user.max_user_namespaces");
+    else if (errnum == EAGAIN)
+        err_remedy(err, "the limit on processes of this user is reached (ulimit -u)");
+    return -errnum;
+}
+
+int spawn_start(struct spawn *s, struct cordon_error *err)
+{
+    int life[2] = {-1, -1};
+    s->pidfd = s->control = s->life = s->ruleset = -1;
+
+    s->shared = mmap(NULL, sizeof *s->shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (s->shared == MAP_FAILED) {
+        s->shared = NULL;
+        return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, errno, "map the shared page", "mmap");
+    }
+    if (pipe2(life, O_CLOEXEC) < 0)
+        return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, errno, "make a pipe", "pipe2");
+    s->life = life[0];
+    s->control = life[1];
+    if (list_descriptors(s) < 0)
+        return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, ENOMEM, "list descriptors", "");
+    layer_identity_prepare(&s->identity, s->plan);
+    for (int i = 0; i < NAMESPACE_COUNT; i++)
+        s->outside.inode[i] = layer_namespace_inode((enum namespace)i);
+
+    /* Nothing may interrupt the children before they are what they are to be. */
+    const uint64_t all = ~UINT64_C(0);
+    uint64_t mask = 0;
+    sys_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, &mask, sizeof mask);
+    long pid = sys_fork(layer_namespaces_flags(s->plan), &s->pidfd);
+    if (pid == 0)
+        spawn_init(s);
+    sys_call(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, sizeof mask);
+    fd_close(&s->life);
+    if (pid < 0)
+        return refused((int)-pid, err);
+    s->pid = (int)pid;
+    if (s->plan->switch_user) {
+        sys_call(SYS_setpriority, PRIO_PROCESS, s->pid, 0); /* init itself has no right to */
+        int r = layer_identity_map_child(&s->identity, s->pid, err);
+        if (r < 0)
+            return r;
+        __atomic_store_n(&s->shared->mapped, GATE_OPEN, __ATOMIC_RELEASE);
+        sys_futex_wake(&s->shared->mapped);
+    }
+    return 0;
+}

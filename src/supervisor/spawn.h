@@ -1,0 +1,89 @@
+/*
+ * One run, from the first clone to the last word of init.
+ *
+ *   supervisor ──clone──> init (pid 1) ──clone, shared memory──> payload process ──exec──> command
+ *
+ * init builds namespaces and mounts, the payload process meanwhile makes the network namespace and
+ * gives up its rights; init releases it when everything that was promised has been read back. What
+ * the two find out lies in one page that they share with the supervisor and that ends for the
+ * payload with exec: there is no descriptor that could leak.
+ *
+ * Between clone and exec nothing allocates, locks, or touches errno.
+ */
+#pragma once
+
+#include "base/error.h"
+#include "layer/cgroup.h"
+#include "layer/identity.h"
+#include "layer/mounts.h"
+#include "layer/namespaces.h"
+#include "plan/plan.h"
+
+enum gate { GATE_CLOSED = 0, GATE_OPEN = 1, GATE_FAILED = 2 };
+enum limit_hit { HIT_NONE, HIT_MEMORY, HIT_CPU, HIT_BLIND };
+
+/* The shared page. Words that somebody waits on are futexes. */
+struct shared {
+    uint32_t mapped;   /* supervisor -> init: the id maps are written (root only) */
+    uint32_t network;  /* payload -> init: the network namespace exists */
+    uint32_t released; /* init -> payload: go */
+
+    bool failed; /* init gave up before the payload was released */
+    struct cordon_error error;
+    bool payload_failed; /* the payload process gave up before exec */
+    struct cordon_error payload_error;
+
+    uint32_t proof;  /* enum proof, by init and payload in turn */
+    bool keys_shared; /* no session keyring of its own: the key quota is used up */
+    bool executing;  /* the payload got as far as execve() */
+    int exec_errno;  /* and this is what the last candidate answered; 0: it runs */
+    bool interpreter; /* the file is there, what it names in its first line is not */
+
+    bool ended;      /* init saw the end of the payload */
+    int status;      /* as of waitpid() */
+    uint64_t processes;
+    enum limit_hit hit;
+    uint64_t mem_peak; /* by the watcher; 0: it did not run */
+};
+
+struct spawn {
+    const struct plan *plan;            /* borrowed */
+    const struct layer_cgroup *cgroup;  /* borrowed; NULL: none */
+    struct shared *shared;              /* owned; mapped shared */
+    struct layer_identity identity;
+    const struct layer_trees *trees;    /* borrowed; mounts made with root's rights; NULL: none */
+    int *keep;                          /* borrowed; the descriptors that init needs, sorted */
+    size_t keep_count;
+    struct namespace_ids outside;
+    int stdio[3]; /* owned; what the payload gets as 0, 1, 2 */
+    int life;     /* owned; read end: its end means that the supervisor is gone */
+    int ruleset;  /* init makes it for both; -1: none */
+    bool death_signal; /* ask the kernel for one, too: only if no thread may end before the run */
+    bool quick_end;    /* leave the end of the mounts to the kernel: answers sooner, costs throughput */
+    struct {
+        char *start; /* the caller's words, to be wiped in init; NULL: none */
+        size_t size;
+    } arguments;
+
+    /* what start() gives */
+    int pid;
+    int pidfd;   /* owned */
+    int control; /* owned; write end of life: a byte is a signal for everything inside */
+};
+
+/* The caller's namespace is known, and this process has another one. */
+static inline bool spawn_has_own(const struct spawn *s, enum namespace which)
+{
+    const uint64_t inode = layer_namespace_inode(which);
+    return inode != 0 && s->outside.inode[which] != 0 && inode != s->outside.inode[which];
+}
+
+/* The two children. */
+_Noreturn void spawn_init(struct spawn *s);
+int spawn_payload(void *spawn);
+
+/*
+ * Clones init. The caller has made stdio, cgroup and trees, and has blocked all signals; on
+ * success it closes stdio. On failure nothing is left.
+ */
+int spawn_start(struct spawn *s, struct cordon_error *err);

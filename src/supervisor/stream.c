@@ -1,0 +1,126 @@
+#include "supervisor/stream.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+
+/*
+ * The caller's descriptor is shared with whoever else has it: to switch its description to
+ * non-blocking would change it for them. Pipes and terminals can be opened again instead.
+ */
+static void choose_sink(struct stream *s)
+{
+    struct stat st;
+    char path[32];
+    s->out = s->to;
+    if (s->to < 0 || fstat(s->to, &st) < 0) {
+        s->sink = SINK_NONE;
+    } else if (S_ISREG(st.st_mode) || S_ISBLK(st.st_mode)) {
+        s->sink = SINK_FILE;
+    } else if (S_ISSOCK(st.st_mode)) {
+        s->sink = SINK_SOCKET;
+    } else {
+        snprintf(path, sizeof path, "/proc/self/fd/%d", s->to);
+        int own = open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+        s->sink = own >= 0 ? SINK_OWN : SINK_FOREIGN;
+        s->out = own >= 0 ? own : s->to;
+    }
+}
+
+int stream_open(struct stream *s, int from, int to, struct result_stream *record)
+{
+    *s = (struct stream){.from = from, .to = to, .out = -1, .cap = UINT64_MAX, .record = record};
+    s->pending = malloc(STREAM_CHUNK);
+    return s->pending == NULL ? -ENOMEM : 0;
+}
+
+void stream_close(struct stream *s)
+{
+    fd_close(&s->from);
+    if (s->sink == SINK_OWN)
+        fd_close(&s->out);
+    free(s->pending);
+    s->pending = NULL;
+}
+
+/* Cuts at the cap: what is captured, and, where the cap holds for it, what is passed on. */
+static void account(struct stream *s, size_t n)
+{
+    const uint64_t before = s->record->bytes;
+    const uint64_t left = before < s->cap ? s->cap - before : 0;
+    const size_t kept = n < left ? n : (size_t)left;
+    s->record->bytes += n;
+    if (kept < n)
+        s->record->truncated = s->capture || s->cap_passing;
+    if (s->capture)
+        buf_append(&s->record->captured, s->pending, kept);
+    s->start = 0;
+    s->end = s->to < 0 || s->broken ? 0 : s->cap_passing ? kept : n;
+}
+
+int stream_read(struct stream *s)
+{
+    if (s->from < 0)
+        return -EPIPE;
+    if (stream_pending(s))
+        return 0;
+    ssize_t n = read(s->from, s->pending, STREAM_CHUNK);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return 0;
+    if (n <= 0) {
+        fd_close(&s->from);
+        return -EPIPE;
+    }
+    account(s, (size_t)n);
+    if (stream_pending(s))
+        stream_write(s);
+    return 0;
+}
+
+static ssize_t put(struct stream *s, const char *data, size_t len)
+{
+    if (s->sink == SINK_SOCKET)
+        return send(s->out, data, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (s->sink == SINK_FOREIGN) {
+        /* A ready pipe takes this much without blocking. */
+        struct pollfd ready = {.fd = s->out, .events = POLLOUT};
+        if (poll(&ready, 1, 0) <= 0) {
+            errno = EAGAIN;
+            return -1;
+        }
+        len = len < PIPE_BUF ? len : PIPE_BUF;
+    }
+    return write(s->out, data, len);
+}
+
+void stream_write(struct stream *s)
+{
+    if (s->sink == SINK_NONE && s->to >= 0 && s->out < 0)
+        choose_sink(s);
+    while (stream_pending(s)) {
+        ssize_t n = put(s, s->pending + s->start, s->end - s->start);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno == EAGAIN)
+            return;
+        if (n < 0) {
+            /* Nobody listens: the payload learns it by its own broken pipe, as without us. A full
+             * disk is the same to it. */
+            s->broken = true;
+            s->error = errno;
+            s->start = s->end = 0;
+            if (!s->capture)
+                fd_close(&s->from);
+            return;
+        }
+        s->start += (size_t)n;
+    }
+}

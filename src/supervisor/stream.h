@@ -1,0 +1,53 @@
+/*
+ * One stream of the payload's: out of its pipe, counted, captured up to the cap, and passed on to
+ * a descriptor of the caller's that may be slow or gone. Never blocks.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "result/result.h"
+
+#define STREAM_CHUNK (64 * 1024)
+
+enum sink {
+    SINK_NONE,     /* only captured */
+    SINK_FILE,     /* never blocks */
+    SINK_OWN,      /* a description of our own that does not block */
+    SINK_SOCKET,   /* asked not to block with each call */
+    SINK_FOREIGN,  /* shared with strangers and blocking: small writes, and only when it is ready */
+};
+
+struct stream {
+    int from;          /* owned; -1: at its end */
+    int to;            /* borrowed; where the caller wants it; -1: nowhere */
+    int out;           /* owned if sink is SINK_OWN, else `to` */
+    enum sink sink;
+    bool broken;       /* `to` takes nothing any more */
+    int error;         /* the errno that said so */
+    bool from_armed, out_armed; /* as last told to epoll */
+
+    uint64_t cap;      /* UINT64_MAX: none */
+    bool cap_passing;  /* holds for what passes through, too */
+    bool capture;
+    uint64_t passed;   /* bytes handed to the pending buffer */
+    struct result_stream *record; /* borrowed */
+
+    char *pending;     /* owned; STREAM_CHUNK bytes */
+    size_t start, end; /* what of it is still to be written */
+};
+
+int stream_open(struct stream *s, int from, int to, struct result_stream *record);
+void stream_close(struct stream *s);
+
+/* Reads what is there if there is room; 0, or -EPIPE when the stream has ended. */
+int stream_read(struct stream *s);
+
+/* Writes what is pending, as far as the sink takes it. */
+void stream_write(struct stream *s);
+
+static inline bool stream_pending(const struct stream *s)
+{
+    return s->start < s->end;
+}

@@ -1,0 +1,469 @@
+#include "supervisor/supervisor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "supervisor/verdict.h"
+#include "sys/process.h"
+
+#define CAPTURE_MAX (256u * 1024 * 1024)
+#define TICK_MIN_US 5000
+#define TICK_MAX_US 100000
+
+enum tag { TAG_INIT, TAG_TIMER, TAG_SIGNALS, TAG_OOM, TAG_FROM, TAG_SINK = TAG_FROM + 2, TAG_INPUT = TAG_SINK + 2, TAG_INPUT_PIPE };
+
+static int fail(struct supervisor *s, int errnum, const char *what, const char *subject)
+{
+    return err_set(&s->result->error, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, errnum, what, subject);
+}
+
+/* Adds or removes; false if this kind of descriptor cannot be polled. */
+static bool arm(struct supervisor *s, int fd, unsigned tag, uint32_t events, bool *armed, bool want)
+{
+    struct epoll_event event = {.events = events, .data.u32 = tag};
+    if (fd < 0 || *armed == want)
+        return true;
+    if (epoll_ctl(s->epoll, want ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, fd, &event) < 0 && want)
+        return false;
+    *armed = want;
+    return true;
+}
+
+/* ---- standard input ---- */
+
+static void close_input(struct supervisor *s)
+{
+    arm(s, s->input.from, TAG_INPUT, 0, &s->input.from_armed, false);
+    fd_close(&s->input.to); /* leaves the epoll by itself */
+    s->input.from = -1;
+}
+
+static void write_input(struct supervisor *s)
+{
+    while (s->input.start < s->input.end) {
+        ssize_t n = write(s->input.to, s->input.pending + s->input.start, s->input.end - s->input.start);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno != EAGAIN)
+            close_input(s); /* the payload does not want to read: its business */
+        if (n < 0)
+            return;
+        s->input.start += (size_t)n;
+    }
+}
+
+static void pump_input(struct supervisor *s)
+{
+    do {
+        write_input(s);
+        if (s->input.to < 0 || s->input.start < s->input.end)
+            break;
+        ssize_t n = read(s->input.from, s->input.pending, STREAM_CHUNK);
+        if (n < 0 && (errno == EINTR || errno == EAGAIN))
+            break;
+        if (n <= 0) {
+            close_input(s);
+            return;
+        }
+        s->input.start = 0;
+        s->input.end = (size_t)n;
+        write_input(s);
+    } while (s->input.file && s->input.to >= 0 && s->input.start == s->input.end);
+    if (s->input.to < 0)
+        return;
+    const bool waiting = s->input.start < s->input.end;
+    arm(s, s->input.from, TAG_INPUT, EPOLLIN, &s->input.from_armed, !waiting && !s->input.file);
+    arm(s, s->input.to, TAG_INPUT_PIPE, EPOLLOUT, &s->input.to_armed, waiting);
+}
+
+/* ---- output ---- */
+
+static void update_stream(struct supervisor *s, unsigned i)
+{
+    struct stream *stream = &s->streams[i];
+    const bool pending = stream_pending(stream);
+    arm(s, stream->from, TAG_FROM + i, EPOLLIN, &stream->from_armed, !pending);
+    if (!arm(s, stream->out, TAG_SINK + i, EPOLLOUT, &stream->out_armed, pending)) {
+        stream->broken = true; /* not a thing that one can wait for */
+        stream->start = stream->end;
+    }
+    if (s->overflow == 0 && s->plan->on_overflow == OVERFLOW_KILL && stream->record->truncated) {
+        s->overflow = 1 + (int)i;
+        supervisor_kill(s);
+    }
+}
+
+static void read_stream(struct supervisor *s, unsigned i)
+{
+    if (stream_read(&s->streams[i]) < 0)
+        s->streams[i].from_armed = false; /* closed: it left the epoll */
+    update_stream(s, i);
+}
+
+/*
+ * All writers are dead: what is in the pipe is all that will ever be. A copy of the pipe that was
+ * smuggled out must not keep us; nor must a reader that does not read, once the caller wants an
+ * answer now.
+ */
+static void drain_stream(struct supervisor *s, unsigned i)
+{
+    struct stream *stream = &s->streams[i];
+    if (s->impatient) {
+        stream->broken = true;
+        stream->start = stream->end;
+    }
+    while (stream->from >= 0 && !stream_pending(stream)) {
+        uint64_t before = stream->record->bytes;
+        if (stream_read(stream) < 0 || stream->record->bytes == before) {
+            fd_close(&stream->from);
+            stream->from_armed = false;
+        }
+    }
+    update_stream(s, i);
+}
+
+/* ---- time ---- */
+
+static void set_timer(struct supervisor *s)
+{
+    const uint64_t times[] = {s->deadline_us, s->kill_us, s->tick_us};
+    uint64_t next = 0;
+    for (size_t i = 0; i < 3; i++) {
+        if (times[i] != 0 && (next == 0 || times[i] < next))
+            next = times[i];
+    }
+    struct itimerspec when = {.it_value = {.tv_sec = (time_t)(next / 1000000),
+                                           .tv_nsec = (long)(next % 1000000) * 1000}};
+    timerfd_settime(s->timer, TFD_TIMER_ABSTIME, &when, NULL);
+}
+
+/* A polite request to everything inside, and a date for the end of politeness. */
+static void ask_to_end(struct supervisor *s, int sig)
+{
+    unsigned char byte = (unsigned char)sig;
+    if (s->plan->grace_ms == 0 || write(s->spawn.control, &byte, 1) != 1)
+        supervisor_kill(s);
+    else
+        s->kill_us = sys_now_us() + s->plan->grace_ms * 1000;
+}
+
+static void look_at_cpu(struct supervisor *s, uint64_t now)
+{
+    struct cgroup_usage usage;
+    const uint64_t most = s->plan->cpu_ms * 1000;
+    if (layer_cgroup_usage(&s->cgroup, &usage) < 0 || usage.cpu_usec == CGROUP_UNKNOWN)
+        return;
+    if (usage.cpu_usec >= most) {
+        s->cpu_hit = true;
+        supervisor_kill(s);
+        s->tick_us = 0;
+        return;
+    }
+    uint64_t left = (most - usage.cpu_usec) / s->cores;
+    s->tick_us = now + (left < TICK_MIN_US ? TICK_MIN_US : left > TICK_MAX_US ? TICK_MAX_US : left);
+}
+
+static void look_at_clock(struct supervisor *s)
+{
+    uint64_t expirations;
+    ssize_t ignored = read(s->timer, &expirations, sizeof expirations);
+    (void)ignored;
+    const uint64_t now = sys_now_us();
+    if (s->kill_us != 0 && now >= s->kill_us) {
+        supervisor_kill(s);
+        s->kill_us = 0;
+    }
+    if (s->deadline_us != 0 && now >= s->deadline_us) {
+        s->deadline_us = 0;
+        s->timed_out = true;
+        ask_to_end(s, SIGTERM);
+    }
+    if (s->tick_us != 0 && now >= s->tick_us)
+        look_at_cpu(s, now);
+    set_timer(s);
+}
+
+static void look_at_signals(struct supervisor *s)
+{
+    struct signalfd_siginfo info;
+    if (read(s->options.signals, &info, sizeof info) != (ssize_t)sizeof info)
+        return;
+    if (s->init_gone) { /* it has ended already, by itself: only the output is still on its way */
+        s->impatient = true;
+        for (unsigned i = 0; i < 2; i++)
+            drain_stream(s, i);
+        return;
+    }
+    if (s->result->caller_signal != 0) {
+        supervisor_kill(s); /* asked twice: no more patience */
+        return;
+    }
+    s->result->caller_signal = (int)info.ssi_signo;
+    ask_to_end(s, (int)info.ssi_signo);
+    set_timer(s);
+}
+
+/* ---- the end of init ---- */
+
+static void reap_init(struct supervisor *s)
+{
+    siginfo_t info;
+    struct rusage usage = {0};
+    if (sys_waitid(P_PIDFD, s->spawn.pidfd, &info, WEXITED | __WALL, &usage) < 0)
+        return;
+    s->init_gone = true;
+    s->impatient = s->timed_out || s->result->caller_signal != 0;
+    s->deadline_us = s->kill_us = s->tick_us = 0; /* what comes now is not the payload's time */
+    s->cpu_us = (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 +
+                (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+    s->max_rss_bytes = (uint64_t)usage.ru_maxrss * 1024;
+    fd_close(&s->spawn.pidfd);
+    close_input(s);
+    for (unsigned i = 0; i < 2; i++)
+        drain_stream(s, i);
+}
+
+void supervisor_kill(struct supervisor *s)
+{
+    if (s->spawn.pidfd >= 0)
+        sys_pidfd_signal(s->spawn.pidfd, SIGKILL); /* the kernel ends the whole pid namespace */
+    s->killed = true;
+}
+
+/* ---- start ---- */
+
+/* Both ends of a stream's pipe: ours does not block. */
+static int make_pipe(struct supervisor *s, int ours[1], int theirs[1], bool we_read)
+{
+    int fds[2];
+    if (pipe2(fds, O_CLOEXEC) < 0)
+        return fail(s, errno, "make a pipe", "pipe2");
+    *ours = fds[we_read ? 0 : 1];
+    *theirs = fds[we_read ? 1 : 0];
+    if (fcntl(*ours, F_SETFL, O_NONBLOCK) < 0)
+        return fail(s, errno, "make a pipe", "fcntl");
+    return 0;
+}
+
+static int open_streams(struct supervisor *s)
+{
+    const struct plan *plan = s->plan;
+    struct result_stream *records[2] = {&s->result->out, &s->result->err};
+    int r = 0;
+
+    if (s->options.input < 0) {
+        s->spawn.stdio[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        if (s->spawn.stdio[0] < 0)
+            return fail(s, errno, "open", "/dev/null");
+    } else {
+        s->input.from = s->options.input;
+        s->input.pending = malloc(STREAM_CHUNK);
+        r = s->input.pending == NULL ? fail(s, ENOMEM, "pump standard input", "")
+                                     : make_pipe(s, &s->input.to, &s->spawn.stdio[0], false);
+    }
+    for (unsigned i = 0; r == 0 && i < 2; i++) {
+        struct stream *stream = &s->streams[i];
+        int from = -1;
+        r = make_pipe(s, &from, &s->spawn.stdio[1 + i], true);
+        if (stream_open(stream, from, s->options.output[i], records[i]) < 0)
+            r = fail(s, ENOMEM, "capture output", "");
+        stream->cap = plan->output_bytes;
+        stream->cap_passing = plan->output_passing;
+        stream->capture = s->options.capture;
+        if (stream->capture && stream->cap > CAPTURE_MAX)
+            stream->cap = CAPTURE_MAX; /* a document must end somewhere, also without a limit */
+        records[i]->captured = BUF_INIT(CAPTURE_MAX);
+    }
+    return r;
+}
+
+static int open_events(struct supervisor *s)
+{
+    bool armed = false;
+    s->epoll = epoll_create1(EPOLL_CLOEXEC);
+    s->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (s->epoll < 0 || s->timer < 0)
+        return fail(s, errno, "wait for events", "epoll");
+    bool ok = arm(s, s->timer, TAG_TIMER, EPOLLIN, &armed, true);
+    armed = false;
+    ok = ok && arm(s, s->options.signals, TAG_SIGNALS, EPOLLIN, &armed, true);
+    armed = false;
+    if (layer_cgroup_oom_fd(&s->cgroup) >= 0)
+        ok = ok && arm(s, layer_cgroup_oom_fd(&s->cgroup), TAG_OOM, layer_cgroup_oom_events(&s->cgroup) == EPOLLPRI ? EPOLLPRI : EPOLLIN,
+                       &armed, true);
+    for (unsigned i = 0; ok && i < 2; i++)
+        ok = arm(s, s->streams[i].from, TAG_FROM + i, EPOLLIN, &s->streams[i].from_armed, true);
+    return ok ? 0 : fail(s, errno, "wait for events", "epoll_ctl");
+}
+
+static int prepare(struct supervisor *s, const struct host *host)
+{
+    const struct plan *plan = s->plan;
+    struct cordon_error *err = &s->result->error;
+    int r = 0;
+    if (plan->use_cgroup) {
+        layer_cgroup_sweep(&host->cgroup);
+        r = layer_cgroup_prepare(&s->cgroup, &host->cgroup, &plan->cgroup, err);
+    }
+    if (r == 0)
+        r = layer_trees_prepare(&s->trees, plan->arena, plan, err);
+    if (r == 0)
+        r = open_streams(s);
+    if (r == 0)
+        r = open_events(s);
+    return r;
+}
+
+int supervisor_start(struct supervisor *s, const struct plan *plan, const struct host *host,
+                     const struct supervisor_options *options, struct result *result)
+{
+    *s = (struct supervisor){.plan = plan,
+                             .options = *options,
+                             .result = result,
+                             .cgroup = LAYER_CGROUP_INIT,
+                             .epoll = -1,
+                             .timer = -1,
+                             .cores = host->cores};
+    s->input.from = s->input.to = -1;
+    s->spawn = (struct spawn){.plan = plan, .stdio = {-1, -1, -1}, .pidfd = -1, .control = -1, .life = -1};
+    for (int i = 0; i < 2; i++)
+        s->streams[i] = (struct stream){.from = -1, .to = -1, .out = -1};
+    s->started_us = sys_now_us();
+    int r = prepare(s, host);
+    if (r == 0) {
+        s->spawn.cgroup = plan->use_cgroup ? &s->cgroup : NULL;
+        s->spawn.trees = s->trees.of_step != NULL ? &s->trees : NULL;
+        s->spawn.death_signal = options->death_signal;
+        s->spawn.quick_end = options->quick_end;
+        s->spawn.arguments.start = options->arguments;
+        s->spawn.arguments.size = options->arguments_size;
+        r = spawn_start(&s->spawn, &result->error);
+    }
+    for (int i = 0; i < 3; i++)
+        fd_close(&s->spawn.stdio[i]);
+    layer_trees_release(&s->trees);
+    if (r < 0) {
+        if (s->spawn.pidfd >= 0) {
+            supervisor_kill(s);
+            reap_init(s);
+        }
+        return r;
+    }
+
+    bool armed = false;
+    arm(s, s->spawn.pidfd, TAG_INIT, EPOLLIN, &armed, true);
+    if (plan->wall_ms != POLICY_UNLIMITED)
+        s->deadline_us = s->started_us + plan->wall_ms * 1000;
+    if (plan->cgroup.cpu_usage)
+        s->tick_us = s->started_us + TICK_MIN_US;
+    if (s->deadline_us != 0 || s->tick_us != 0)
+        set_timer(s);
+    if (s->input.from >= 0) {
+        s->input.file = !arm(s, s->input.from, TAG_INPUT, EPOLLIN, &s->input.from_armed, true);
+        if (s->input.file)
+            pump_input(s);
+    }
+    return 0;
+}
+
+static void handle(struct supervisor *s, unsigned tag)
+{
+    switch (tag) {
+    case TAG_INIT:
+        if (!s->init_gone)
+            reap_init(s);
+        return;
+    case TAG_TIMER:
+        look_at_clock(s);
+        return;
+    case TAG_SIGNALS:
+        look_at_signals(s);
+        return;
+    case TAG_OOM:
+        if (layer_cgroup_oom_seen(&s->cgroup)) {
+            s->oom = true;
+            supervisor_kill(s);
+        }
+        return;
+    case TAG_FROM:
+    case TAG_FROM + 1:
+        read_stream(s, tag - TAG_FROM);
+        return;
+    case TAG_SINK:
+    case TAG_SINK + 1:
+        stream_write(&s->streams[tag - TAG_SINK]);
+        update_stream(s, tag - TAG_SINK);
+        if (s->init_gone)
+            drain_stream(s, tag - TAG_SINK);
+        return;
+    default:
+        if (s->input.to >= 0)
+            pump_input(s);
+        return;
+    }
+}
+
+bool supervisor_step(struct supervisor *s, bool wait)
+{
+    struct epoll_event events[8];
+    int n = epoll_wait(s->epoll, events, 8, wait ? -1 : 0);
+    for (int i = 0; i < n; i++)
+        handle(s, events[i].data.u32);
+    if (!s->init_gone)
+        return false;
+    for (int i = 0; i < 2; i++) {
+        if (s->streams[i].from >= 0 || stream_pending(&s->streams[i]))
+            return false;
+    }
+    return true;
+}
+
+int supervisor_lost_output(const struct supervisor *s)
+{
+    for (int i = 0; i < 2; i++) {
+        int errnum = s->streams[i].error;
+        if (errnum != 0 && errnum != EPIPE && errnum != ECONNRESET)
+            return errnum;
+    }
+    return 0;
+}
+
+void supervisor_finish(struct supervisor *s)
+{
+    struct result *result = s->result;
+    if (s->plan->use_cgroup) {
+        struct cgroup_usage usage;
+        if (layer_cgroup_usage(&s->cgroup, &usage) == 0) {
+            if (usage.cpu_usec != CGROUP_UNKNOWN)
+                s->cpu_us = usage.cpu_usec;
+            if (usage.mem_peak_bytes != CGROUP_UNKNOWN)
+                s->max_rss_bytes = usage.mem_peak_bytes;
+        }
+        s->oom = s->oom || layer_cgroup_oom_seen(&s->cgroup);
+    }
+    result->duration_ms = (sys_now_us() - s->started_us) / 1000;
+    verdict(s, result);
+
+    for (int i = 0; i < 2; i++)
+        stream_close(&s->streams[i]);
+    fd_close(&s->input.to);
+    free(s->input.pending);
+    fd_close(&s->epoll);
+    fd_close(&s->timer);
+    fd_close(&s->spawn.pidfd);
+    fd_close(&s->spawn.control);
+    fd_close(&s->spawn.life);
+    if (s->spawn.shared != NULL)
+        munmap(s->spawn.shared, sizeof *s->spawn.shared);
+    s->spawn.shared = NULL;
+    layer_cgroup_release(&s->cgroup);
+}

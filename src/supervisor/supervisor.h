@@ -1,0 +1,66 @@
+/*
+ * The supervisor: starts the sandbox, moves its streams, keeps its limits, and writes down how it
+ * ended. One epoll descriptor shows when there is something to do, so it fits into any event loop;
+ * it installs no handler, needs no signal, and has no state but its own object.
+ */
+#pragma once
+
+#include "layer/cgroup.h"
+#include "layer/trees.h"
+#include "plan/plan.h"
+#include "result/result.h"
+#include "supervisor/spawn.h"
+#include "supervisor/stream.h"
+
+struct supervisor_options {
+    int input;          /* borrowed; pumped into standard input; -1: the payload gets /dev/null */
+    int output[2];      /* borrowed; where standard output and error pass on to; -1: nowhere */
+    bool capture;       /* keep both streams in the result, up to the cap */
+    bool ledger;        /* the result is to hold the ledger: somebody will read it */
+    int signals;        /* borrowed; a signalfd with what the caller wants passed on; -1: none */
+    bool death_signal, quick_end; /* see struct spawn */
+    char *arguments;    /* the caller's own argument block, to be wiped in init; NULL: none */
+    size_t arguments_size;
+};
+
+struct supervisor {
+    const struct plan *plan; /* borrowed, like all below that is not marked */
+    struct supervisor_options options;
+    struct result *result;
+    struct spawn spawn;
+    struct layer_cgroup cgroup; /* owned */
+    struct layer_trees trees;   /* owned */
+    struct stream streams[2];   /* owned */
+    int epoll, timer;           /* owned */
+    struct {
+        int from;  /* borrowed */
+        int to;    /* owned; -1: closed */
+        bool from_armed, to_armed;
+        bool file; /* cannot be polled, is always ready */
+        char *pending; /* owned */
+        size_t start, end;
+    } input;
+    unsigned cores;
+    uint64_t started_us, deadline_us, kill_us, tick_us; /* 0: not set */
+    bool timed_out, killed, init_gone, cpu_hit, oom;
+    bool impatient; /* output that nobody takes now is dropped */
+    int overflow; /* 1 + index of the stream that ran over; 0: none */
+    uint64_t cpu_us;
+    uint64_t max_rss_bytes;
+};
+
+/* On failure the result says why, and nothing is left. */
+int supervisor_start(struct supervisor *s, const struct plan *plan, const struct host *host,
+                     const struct supervisor_options *options, struct result *result);
+
+/* Handles what is ready; true when the run is over. `wait`: sleeps until something is. */
+bool supervisor_step(struct supervisor *s, bool wait);
+
+/* Ends everything inside at once; step() then comes to its end. */
+void supervisor_kill(struct supervisor *s);
+
+/* After finish(): why output could not be passed on, as an errno; 0 if all was, or nobody read. */
+int supervisor_lost_output(const struct supervisor *s);
+
+/* After the end (or a failed start): the verdict is in the result, everything is released. */
+void supervisor_finish(struct supervisor *s);

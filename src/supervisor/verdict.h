@@ -1,0 +1,9 @@
+/* How it ended: evidence decides, one status, one reason. */
+#pragma once
+
+#include "supervisor/supervisor.h"
+
+void verdict(const struct supervisor *s, struct result *result);
+
+/* INTERNAL_ERROR for the reason in result->error: nothing ran. */
+void verdict_refused(struct result *result);

@@ -1,0 +1,223 @@
+#include "supervisor/watch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#include "sys/files.h"
+#include "sys/process.h"
+
+#define PERIOD_MIN_US 2000
+#define PERIOD_MAX_US 100000
+/* How fast two cores can touch fresh pages, with a margin; the period follows from the headroom. */
+#define BYTES_PER_US 5000
+#define TICK_US 10000 /* USER_HZ is 100 on every architecture that we know */
+#define PAGE_BYTES 4096
+
+struct sample {
+    uint64_t resident; /* bytes: an upper bound, shared pages count once for each process */
+    uint64_t cpu_us;
+};
+
+static uint64_t number(const char **p)
+{
+    uint64_t value = 0;
+    while (**p == ' ')
+        (*p)++;
+    for (; **p >= '0' && **p <= '9'; (*p)++)
+        value = value * 10 + (uint64_t)(**p - '0');
+    return value;
+}
+
+/*
+ * Reads /proc/PID/NAME; 0 if the process is gone or hides it. A watcher that cannot look any more
+ * must not take that for "nothing there".
+ */
+static long read_of(struct watch *w, const char *pid, const char *name, char *out, size_t size)
+{
+    char path[32];
+    size_t n = strlen(pid);
+    size_t m = strlen(name);
+    if (n + 1 + m >= sizeof path)
+        return 0;
+    memcpy(path, pid, n);
+    path[n] = '/';
+    memcpy(path + n + 1, name, m + 1);
+    int fd = sys_open(w->proc, path, O_RDONLY, 0);
+    w->blind = w->blind || fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM;
+    if (fd < 0)
+        return 0;
+    long r = sys_read(fd, out, size - 1);
+    sys_close(fd);
+    out[r > 0 ? r : 0] = '\0';
+    return r;
+}
+
+static void add_memory(struct watch *w, const char *pid, struct sample *sum)
+{
+    char text[256];
+    if (read_of(w, pid, "statm", text, sizeof text) <= 0)
+        return;
+    const char *p = text;
+    number(&p); /* size */
+    sum->resident += number(&p) * PAGE_BYTES;
+}
+
+/* utime, stime and those of children that it has waited for: fields 14 to 17 of stat. */
+static void add_cpu(struct watch *w, const char *pid, struct sample *sum)
+{
+    char text[1024];
+    if (read_of(w, pid, "stat", text, sizeof text) <= 0)
+        return;
+    const char *p = strrchr(text, ')'); /* the name before it may hold anything */
+    for (int field = 2; p != NULL && field < 14; field++)
+        p = strchr(p + 1, ' ');
+    for (int i = 0; p != NULL && i < 4; i++)
+        sum->cpu_us += number(&p) * TICK_US;
+}
+
+/* What the process really has to itself, by the kernel's own division of shared pages. */
+static uint64_t exact_memory(struct watch *w, const char *pid)
+{
+    static const char *const fields[] = {"\nPss_Anon:", "\nPss_Shmem:"};
+    char text[2048];
+    uint64_t bytes = 0;
+    if (read_of(w, pid, "smaps_rollup", text, sizeof text) <= 0) {
+        struct sample bound = {0}; /* it made itself unreadable: then the bound counts */
+        add_memory(w, pid, &bound);
+        return bound.resident;
+    }
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        const char *p = strstr(text, fields[i]);
+        if (p != NULL) {
+            p += strlen(fields[i]);
+            bytes += number(&p) * 1024;
+        }
+    }
+    return bytes;
+}
+
+/* Calls for every process but init. */
+static void each_process(struct watch *w, bool exact, struct sample *sum)
+{
+    _Alignas(8) char entries[4096];
+    const struct plan *plan = w->spawn->plan;
+    sys_call(SYS_lseek, w->proc, 0, SEEK_SET);
+    for (;;) {
+        long n = sys_call(SYS_getdents64, w->proc, entries, sizeof entries);
+        if (n <= 0)
+            return;
+        for (long at = 0; at < n;) {
+            /* struct linux_dirent64: ino 8, off 8, reclen 2, type 1, name */
+            uint16_t length;
+            memcpy(&length, entries + at + 16, sizeof length);
+            const char *name = entries + at + 19;
+            at += length;
+            if (name[0] < '1' || name[0] > '9' || strcmp(name, "1") == 0)
+                continue;
+            if (exact) {
+                sum->resident += exact_memory(w, name);
+                continue;
+            }
+            if (plan->watch_memory)
+                add_memory(w, name, sum);
+            if (plan->watch_cpu)
+                add_cpu(w, name, sum);
+        }
+    }
+}
+
+static uint64_t tmpfs_bytes(const struct watch *w)
+{
+    uint64_t bytes = 0;
+    for (int i = 0; i < 3; i++) {
+        struct statfs fs;
+        if (w->tmpfs[i] >= 0 && sys_fstatfs(w->tmpfs[i], &fs) == 0)
+            bytes += (fs.f_blocks - fs.f_bfree) * (uint64_t)fs.f_bsize;
+    }
+    return bytes;
+}
+
+static uint64_t reaped_cpu_us(void)
+{
+    struct rusage usage;
+    if (sys_call(SYS_getrusage, RUSAGE_CHILDREN, &usage) < 0)
+        return 0;
+    return (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 +
+           (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+}
+
+void watch_start(struct watch *w, struct spawn *s)
+{
+    static const char *const places[3] = {"/tmp", "/work", "/dev/shm"};
+    const struct plan *plan = s->plan;
+    *w = (struct watch){.spawn = s, .proc = -1, .tmpfs = {-1, -1, -1}};
+    if (!plan->watch_memory && !plan->watch_cpu)
+        return;
+    w->proc = sys_open(AT_FDCWD, "/proc", O_RDONLY | O_DIRECTORY, 0);
+    for (int i = 0; plan->watch_memory && i < 3; i++) {
+        struct statfs fs;
+        w->tmpfs[i] = sys_open(AT_FDCWD, places[i], O_PATH | O_DIRECTORY, 0);
+        if (w->tmpfs[i] >= 0 && (sys_fstatfs(w->tmpfs[i], &fs) < 0 || fs.f_type != 0x01021994)) {
+            sys_close(w->tmpfs[i]);
+            w->tmpfs[i] = -1;
+        }
+    }
+    if (w->proc >= 0)
+        __atomic_or_fetch(&s->shared->proof, PROOF_WATCHER, __ATOMIC_RELAXED);
+}
+
+const struct timespec *watch_pause(const struct watch *w, struct timespec *room)
+{
+    if (w->proc < 0)
+        return NULL;
+    uint64_t now = sys_now_us();
+    uint64_t us = w->next_us > now ? w->next_us - now : 0;
+    *room = (struct timespec){.tv_sec = (time_t)(us / 1000000), .tv_nsec = (long)(us % 1000000) * 1000};
+    return room;
+}
+
+static uint64_t clamp(uint64_t us)
+{
+    return us < PERIOD_MIN_US ? PERIOD_MIN_US : us > PERIOD_MAX_US ? PERIOD_MAX_US : us;
+}
+
+enum limit_hit watch_look(struct watch *w)
+{
+    const struct plan *plan = w->spawn->plan;
+    const uint64_t now = sys_now_us();
+    uint64_t period = PERIOD_MAX_US;
+    struct sample sum = {0};
+    if (w->proc < 0 || now < w->next_us)
+        return HIT_NONE;
+
+    each_process(w, false, &sum);
+    if (w->blind)
+        return HIT_BLIND;
+    if (plan->watch_memory) {
+        const uint64_t files = tmpfs_bytes(w);
+        uint64_t bytes = sum.resident + files;
+        if (bytes > plan->mem_bytes) {
+            struct sample exact = {0};
+            each_process(w, true, &exact);
+            bytes = exact.resident + files;
+        }
+        if (bytes > w->spawn->shared->mem_peak)
+            w->spawn->shared->mem_peak = bytes;
+        if (bytes > plan->mem_bytes)
+            return HIT_MEMORY;
+        period = clamp((plan->mem_bytes - bytes) / BYTES_PER_US);
+    }
+    if (plan->watch_cpu) {
+        const uint64_t used = sum.cpu_us + reaped_cpu_us();
+        const uint64_t most = plan->cpu_ms * 1000;
+        if (used >= most)
+            return HIT_CPU;
+        uint64_t left = clamp(most - used);
+        period = left < period ? left : period;
+    }
+    w->next_us = now + period;
+    return HIT_NONE;
+}

@@ -1,0 +1,27 @@
+/*
+ * The watcher: memory and cpu time of the whole tree where no cgroup counts them. Init runs it; it
+ * reads its own /proc, so it sees exactly what is inside.
+ *
+ * What it cannot see: shared memory that no page table shows any more (unmapped, or dropped by
+ * madvise), kernel memory, pipe buffers.
+ */
+#pragma once
+
+#include <time.h>
+
+#include "supervisor/spawn.h"
+
+struct watch {
+    struct spawn *spawn; /* borrowed */
+    int proc;            /* /proc; -1: nothing to watch */
+    int tmpfs[3];        /* /tmp, /work, /dev/shm; -1: not there */
+    uint64_t next_us;    /* when to look again */
+    bool blind;          /* this host lets it look no more: the run cannot go on */
+};
+
+void watch_start(struct watch *w, struct spawn *s);
+
+/* How long to sleep; NULL: for ever. */
+const struct timespec *watch_pause(const struct watch *w, struct timespec *room);
+
+enum limit_hit watch_look(struct watch *w);

@@ -1,0 +1,219 @@
+"""What the payload sees and may change: I4-I8, I14, I30, P12."""
+import os
+import pathlib
+
+import pytest
+
+from support import ROOT, cordon, inside, marker, run
+
+
+@pytest.fixture
+def tree(place):
+    for name in ("rw", "ro", "rw/.ssh"):
+        (place / name).mkdir()
+        (place / name).chmod(0o777)
+    (place / "ro/file").write_text("host")
+    (place / "rw/file").write_text("host")
+    (place / "rw/file").chmod(0o666)
+    (place / "rw/.ssh/key").write_text("host")
+    return place
+
+
+def test_i04_narrow_ro_shadows_broad_rw(tree):
+    r = inside("""
+say([tried(lambda: open('/p/new', 'w').write('x')), tried(lambda: open('/p/.ssh/new', 'w')),
+     tried(lambda: open('/p/.ssh/key', 'r+')), open('/p/.ssh/key').read()])
+""", "--rw", f"{tree}/rw:/p", "--ro", f"{tree}/rw/.ssh:/p/.ssh")
+    assert r.answer[0] == "ok"
+    assert r.answer[1] in ("EROFS", "EACCES") and r.answer[2] in ("EROFS", "EACCES")
+    assert r.answer[3] == "host"
+    assert (tree / "rw/new").read_text() == "x"
+
+
+def test_i04_ro_is_read_only_for_every_call(tree):
+    r = inside("""
+d = '/d'
+say({'open': tried(lambda: open(d + '/file', 'r+')), 'create': tried(lambda: open(d + '/n', 'w')),
+     'unlink': tried(lambda: os.unlink(d + '/file')), 'mkdir': tried(lambda: os.mkdir(d + '/n')),
+     'rename': tried(lambda: os.rename(d + '/file', d + '/g')),
+     'chmod': tried(lambda: os.chmod(d + '/file', 0o600)),
+     'utime': tried(lambda: os.utime(d + '/file')),
+     'truncate': tried(lambda: os.truncate(d + '/file', 0)),
+     'symlink': tried(lambda: os.symlink('x', d + '/n')),
+     'link': tried(lambda: os.link(d + '/file', d + '/n')),
+     'xattr': tried(lambda: os.setxattr(d + '/file', 'user.x', b'1'))})
+""", "--ro", f"{tree}/ro:/d")
+    for call, why in r.answer.items():
+        assert why in ("EROFS", "EACCES"), call
+    assert (tree / "ro/file").read_text() == "host"
+    assert os.listdir(tree / "ro") == ["file"]
+
+
+def test_i04_same_path_when_no_target_is_given(tree):
+    r = run("--ro", tree / "ro", "--", "cat", f"{tree}/ro/file")
+    assert r.doc["stdout"] == "host", r.told()
+
+
+def test_i05_work_host_wins_at_work(tree):
+    r = run("--work", tree / "rw", "--", "sh", "-c", "touch /work/n && pwd")
+    assert r.doc["stdout"] == "/work\n", r.told()
+    assert (tree / "rw/n").exists()
+
+
+def test_i05_files_written_belong_to_the_caller(tree):
+    r = run("--uid", "caller", "--work", tree / "rw", "--", "touch", "/work/n")
+    assert r.doc["status"] == "OK", r.told()
+    assert (tree / "rw/n").stat().st_uid == os.getuid()
+
+
+def test_i05_a_private_directory_of_the_caller_can_be_the_work(tree):
+    (tree / "own").mkdir(mode=0o700)
+    r = run("--uid", "caller", "--work", tree / "own", "--", "sh", "-c", "echo x >/work/n")
+    assert r.doc["status"] == "OK", r.told()
+    assert (tree / "own/n").read_text() == "x\n"
+
+
+def test_i05_a_bind_that_work_would_hide_is_refused(tree):
+    r = cordon("run", "--work", tree / "rw", "--ro", f"{tree}/ro:/work/in", "--", "true")
+    assert r.rc == 2 and b"/work/in" in r.err, r.told()
+
+
+def test_i06_work_is_private_empty_and_gone(place):
+    word = marker()
+    r = run("--", "sh", "-c", f"pwd; ls -A; echo x > {word}; ls -A")
+    assert r.doc["stdout"].split() == ["/work", word]
+    r = run("--", "sh", "-c", "ls -A")
+    assert r.doc["stdout"] == ""
+
+
+def test_i06_two_runs_do_not_share_work_or_tmp():
+    assert run("--", "sh", "-c", "touch /tmp/a /work/a /dev/shm/a").rc == 0
+    assert run("--", "sh", "-c", "ls /tmp /work /dev/shm").doc["stdout"].split() == \
+        ["/dev/shm:", "/tmp:", "/work:"]
+
+
+def test_i07_missing_source(place):
+    r = cordon("run", "--ro", f"{place}/none:/x", "--", "touch", "/work/x")
+    assert r.rc == 2 and f"{place}/none".encode() in r.err
+    assert len(r.err.splitlines()) <= 2
+
+
+def test_i07_missing_source_that_is_optional(place):
+    (place / "p.json").write_text(
+        '{"version": 1, "fs": {"ro": [{"host": "%s/none", "sandbox": "/x", "optional": true}]}}'
+        % place)
+    r = run("--policy", place / "p.json", "--", "sh", "-c", "test ! -e /x")
+    assert r.doc["status"] == "OK", r.told()
+
+
+def test_i08_nix_store():
+    if not os.path.isdir("/nix/store"):
+        assert run("--", "sh", "-c", "test ! -e /nix/store").doc["status"] == "OK"
+    else:
+        r = inside("say(tried(lambda: open('/nix/store/x', 'w')))")
+        assert r.answer in ("EROFS", "EACCES")
+
+
+def test_i14_only_own_processes():
+    r = inside("say(sorted(int(p) for p in os.listdir('/proc') if p.isdigit()) + [os.getpid()])")
+    assert 1 in r.answer and r.answer[-1] in r.answer[:-1]
+    assert r.answer[-1] != 1, "the payload must not be pid 1"
+    assert len(r.answer) <= 4
+
+
+def test_i14_tmp_of_the_host_is_not_seen():
+    name = "/tmp/cordon-" + marker()
+    pathlib.Path(name).write_text("host")
+    try:
+        r = inside(f"say([os.path.exists({name!r}), os.listdir('/tmp')])")
+    finally:
+        os.unlink(name)
+    assert r.answer == [False, []]
+
+
+def test_i14_dev_is_minimal():
+    names = set(inside("say(os.listdir('/dev'))").answer)
+    allowed = {"null", "zero", "full", "random", "urandom", "tty", "pts", "ptmx", "shm", "fd",
+               "stdin", "stdout", "stderr"}
+    assert names <= allowed and {"null", "zero", "full", "random", "urandom"} <= names
+
+
+def test_i14_dev_works():
+    r = run("--", "sh", "-c", "echo x >/dev/null && head -c 4 /dev/urandom | wc -c && "
+            "head -c 4 /dev/zero | wc -c && test -w /dev/full && ls /dev/shm")
+    assert r.doc["stdout"].split() == ["4", "4"], r.told()
+
+
+def test_root_is_read_only():
+    r = inside("""
+say({d: tried(lambda: open(d + '/new', 'w')) for d in
+     ('', '/etc', '/usr', '/usr/bin', '/dev', '/proc', '/var') if os.path.isdir(d or '/')})
+""")
+    for where, why in r.answer.items():
+        assert why in ("EROFS", "EACCES", "EPERM", "ENOENT"), where
+    if not ROOT:
+        assert "ok" not in r.answer.values()
+
+
+def test_i30_secrets_are_not_there(place):
+    home = place / "home"
+    (home / ".ssh").mkdir(parents=True)
+    (home / ".ssh/id").write_text("key")
+    paths = ["/etc/shadow", str(home / ".ssh/id"), "/root", "/home", "/var/run/docker.sock",
+             "/etc/ssh", "/run", "/sys"]
+    r = inside(f"say([tried(os.stat, p) for p in {paths!r}])", env={"HOME": str(home)})
+    assert set(r.answer) == {"ENOENT"}
+
+
+def test_i30_passwd_is_synthetic():
+    r = run("--", "cat", "/etc/passwd")
+    assert "nobody" in r.doc["stdout"] and "/home" not in r.doc["stdout"]
+    assert len(r.doc["stdout"].splitlines()) <= 4
+
+
+def test_p12_cwd(place):
+    r = run("--cwd", "/tmp", "--", "pwd", cwd=place)
+    assert r.doc["stdout"] == "/tmp\n"
+    r = run("--", "sh", "-c", "pwd; echo $PWD", cwd=place)
+    assert r.doc["stdout"].split()[0] == "/work"
+    assert str(place) not in r.doc["stdout"]
+
+
+def test_p12_cwd_that_does_not_exist_inside():
+    r = cordon("run", "--cwd", "/nowhere", "--", "true")
+    assert r.rc in (2, 125) and b"/nowhere" in r.err
+
+
+def test_a_file_can_be_bound(place):
+    (place / "one").write_text("1")
+    r = run("--ro", f"{place}/one:/etc/one", "--", "cat", "/etc/one")
+    assert r.doc["stdout"] == "1", r.told()
+
+
+def test_many_binds(place):
+    args = []
+    for i in range(150):
+        (place / str(i)).mkdir()
+        args += ["--ro", f"{place}/{i}:/many/{i}"]
+    r = run(*args, "--", "sh", "-c", "ls /many | wc -l")
+    assert r.doc["stdout"].strip() == "150", r.told()
+
+
+def test_nothing_is_created_in_the_users_tree(tree):
+    r = cordon("run", "--rw", f"{tree}/rw:/d", "--ro", f"{tree}/ro:/d/missing/target", "--", "true")
+    assert r.rc in (2, 125) and b"d/missing/target" in r.err, r.told()
+    assert not (tree / "rw/missing").exists()
+
+
+def test_the_agent_profile_writes_in_the_callers_directory(place):
+    (place / "project").mkdir(mode=0o755)
+    r = run("--profile", "agent", "--", "sh", "-c", "pwd; echo x >made; test ! -e /etc/shadow",
+            cwd=place / "project")
+    assert r.doc["stdout"] == f"{place}/project\n", r.told()
+    made = place / "project/made"
+    assert made.read_text() == "x\n" and made.stat().st_uid == os.getuid()
+
+
+def test_the_agent_profile_refuses_the_whole_disk():
+    r = cordon("run", "--profile", "agent", "--", "true", cwd="/")
+    assert r.rc == 2, r.told()

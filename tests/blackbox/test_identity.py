@@ -1,0 +1,169 @@
+"""Who the payload is and what surrounds it: I9-I13, and the state that is reset for it."""
+import hashlib
+import os
+import signal
+import subprocess
+
+import pytest
+
+from support import BIN, ENV, PYTHON, ROOT, eventually, inside, marker, pids_with, run
+
+STATUS = """
+def status(pid='self'):
+    lines = open(f'/proc/{pid}/status').read().splitlines()
+    return dict(l.split(':\\t', 1) for l in lines if ':\\t' in l)
+"""
+
+
+def test_i09_nobody():
+    assert run("--", "id", "-u").doc["stdout"] == "65534\n"
+    assert run("--", "id", "-g").doc["stdout"] == "65534\n"
+
+
+def test_i09_caller():
+    r = run("--uid", "caller", "--", "sh", "-c", "id -u; id -g")
+    assert r.doc["stdout"].split() == [str(os.getuid()), str(os.getgid())]
+
+
+def host_ids(*options):
+    """The ids of a running payload, as the host sees them."""
+    word = marker()
+    with subprocess.Popen([BIN, "run", *options, "--", "sh", "-c", f"echo up; sleep 60; : {word}"],
+                          env=ENV, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as p:
+        try:
+            assert p.stdout.readline() == b"up\n"
+            inner = [q for q in pids_with(word) if q != p.pid]
+            assert inner
+            with open(f"/proc/{inner[0]}/status", encoding="utf-8") as f:
+                status = dict(line.rstrip("\n").split(":", 1) for line in f if ":" in line)
+        finally:
+            p.terminate()
+    return [set(map(int, status[key].split())) for key in ("Uid", "Gid", "Groups")]
+
+
+@pytest.mark.parametrize("uid", ["nobody", "caller"])
+def test_i09_the_host_uid_is_never_root(uid):
+    uids, gids, groups = host_ids("--uid", uid)
+    if ROOT:
+        assert len(uids) == 1 and not uids & {0, 65534}, "a uid of its own, which no daemon shares"
+        assert len(gids) == 1 and not gids & {0} and groups <= gids
+    else:
+        assert uids == {os.getuid()} and gids == {os.getgid()}
+
+
+def test_i09_two_runs_of_root_have_different_uids():
+    if not ROOT:
+        pytest.skip("an ordinary user has one uid")
+    assert host_ids()[0] != host_ids()[0]
+
+
+def test_i10_no_capabilities():
+    r = inside(STATUS + "say(status())")
+    for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
+        assert int(r.answer[name], 16) == 0, name
+    assert r.answer["NoNewPrivs"] == "1"
+    assert r.answer["Seccomp"] == "2"
+
+
+def test_i10_uid_caller_has_no_capabilities_either():
+    r = inside(STATUS + "say(status())", "--uid", "caller")
+    assert int(r.answer["CapEff"], 16) == int(r.answer["CapBnd"], 16) == 0
+
+
+def test_i10_setuid_setgid_chroot_fail():
+    r = inside("""
+say([tried(os.setuid, 0), tried(os.setgid, 0), tried(os.chroot, '/tmp'),
+     tried(os.setgroups, [0])])
+""")
+    assert set(r.answer) == {"EPERM"} or set(r.answer) <= {"EPERM", "EINVAL"}
+
+
+def test_i11_fresh_namespaces():
+    code = "say({n: os.readlink('/proc/self/ns/' + n) for n in ('user', 'pid', 'uts', 'ipc', " \
+           "'mnt', 'cgroup', 'net')})"
+    r = inside(code)
+    for name, link in r.answer.items():
+        assert link != os.readlink(f"/proc/self/ns/{name}"), name
+    shared = inside(code, "--net", "host").answer
+    assert shared["net"] == os.readlink("/proc/self/ns/net")
+    assert shared["mnt"] != os.readlink("/proc/self/ns/mnt")
+
+
+def test_i11_hostname():
+    assert run("--", "uname", "-n").doc["stdout"] == "cordon\n"
+
+
+def test_i12_sandbox_dies_with_the_parent():
+    word = marker()
+    with subprocess.Popen([BIN, "run", "--", "sh", "-c", f"sleep 60; : {word}"], env=ENV,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as p:
+        inner = lambda: [q for q in pids_with(word) if q != p.pid]  # noqa: E731
+        assert eventually(inner), "the payload never started"
+        p.send_signal(signal.SIGKILL)
+        p.wait()
+    assert eventually(lambda: not pids_with(word), 3)
+
+
+def test_i13_new_session():
+    r = inside("say([os.getsid(0), os.getpgid(0), os.getpid()])")
+    sid, pgid, pid = r.answer
+    assert sid == pgid == pid
+
+
+def test_signals_are_reset():
+    """The caller's ignored and blocked signals do not reach the payload."""
+    argv = [BIN, "run", "--", "grep", "-E", "SigBlk|SigIgn", "/proc/self/status"]
+
+    def before():
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1, signal.SIGTERM])
+        signal.signal(signal.SIGUSR2, signal.SIG_IGN)
+        signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+
+    def look(command):
+        p = subprocess.run(command, env=ENV, preexec_fn=before, stdout=subprocess.PIPE,
+                           restore_signals=False, check=True)
+        return [int(line.split()[1], 16) for line in p.stdout.decode().splitlines()]
+
+    assert all(look(argv[3:])), "the control: these are inherited outside"
+    assert look(argv) == [0, 0]
+
+
+def test_umask_and_nice_are_reset():
+    argv = ["sh", "-c", "umask; nice"]
+
+    def before():
+        os.umask(0o077)
+        os.nice(5)
+
+    def look(command):
+        return subprocess.run(command, env=ENV, preexec_fn=before, stdout=subprocess.PIPE,
+                              check=True).stdout.split()
+
+    assert look(argv) == [b"0077", b"5"]
+    inner = look([BIN, "run", "--", *argv])
+    assert inner[0] == b"0022"
+    # Raising the priority again needs a right that an ordinary user has not.
+    assert inner[1] == b"0" or not ROOT and inner[1] == b"5"
+
+
+def test_payload_stdio_are_pipes():
+    r = inside("say([os.readlink(f'/proc/self/fd/{i}')[:5] for i in (0, 1, 2)])", stdin=b"x")
+    assert r.answer == ["pipe:"] * 3
+
+
+def test_stdin_is_pumped():
+    data = os.urandom(3 << 20)
+    r = run("--", PYTHON, "-c",
+            "import sys, hashlib; print(hashlib.sha256(sys.stdin.buffer.read()).hexdigest())",
+            stdin=data)
+    assert r.doc["stdout"].strip() == hashlib.sha256(data).hexdigest()
+
+
+def test_stdin_none():
+    r = run("--stdin", "none", "--", "cat", stdin=b"secret")
+    assert r.doc["stdout"] == "" and r.doc["status"] == "OK"
+
+
+def test_a_payload_that_does_not_read_its_stdin():
+    r = run("--", "true", stdin=b"x" * (5 << 20))
+    assert r.doc["status"] == "OK"

@@ -1,0 +1,243 @@
+"""The limits, and that each ends the run on time: P3-P5, P10, P11, P13, P14."""
+import pytest
+
+from support import PYTHON, SHORT, inside, marker, outside, pids_with, run, eventually
+
+# The pipe's other end, an ignored SIGTERM and a stopped process must not delay the end. The
+# bound only proves that nobody waited for the grandchild's 30 s.
+SOON = 10.0
+
+
+def test_p03_timeout():
+    r = run("--wall", "1s", "--", "sleep", "30")
+    assert (r.rc, r.doc["status"], r.doc["rc"]) == (124, "TIMEOUT", 124)
+    assert 0.9 <= r.seconds < SOON
+    assert r.doc["enforced"]["wall_time"]["applied"] is True
+
+
+@pytest.mark.parametrize("what", [
+    "sleep 30 & exit 0",                                      # holds the pipe, parent gone
+    "sleep 30 & sleep 30",                                    # holds the pipe
+    "trap '' TERM; sleep 30 & trap '' TERM; sleep 30; sleep 30",
+    "setsid sh -c 'trap \"\" TERM HUP INT; sleep 30; sleep 30' & wait",
+    "kill -STOP $$",
+    "sh -c 'kill -STOP $$' & wait",
+])
+def test_p03_timeout_whatever_a_grandchild_does(what):
+    word = marker()
+    r = run("--wall", "500ms", *SHORT, "--", "sh", "-c", what + f" # {word}")
+    assert r.seconds < SOON, r.told()
+    if "exit 0" in what:
+        # The payload itself ended: that is the end of the run, not a timeout.
+        assert r.doc["status"] == "OK"
+    else:
+        assert (r.rc, r.doc["status"], r.doc["rc"]) == (124, "TIMEOUT", 124)
+    assert eventually(lambda: not pids_with(word))
+
+
+def test_p03_sigterm_comes_first_and_the_grace_is_used():
+    r = run("--wall", "500ms", "--grace", "5s", "--", "sh", "-c",
+            "trap 'echo tidy; exit 0' TERM; while :; do sleep 0.05; done")
+    assert (r.rc, r.doc["status"]) == (124, "TIMEOUT")
+    assert r.doc["stdout"] == "tidy\n"
+
+
+def test_p04_cpu_limit():
+    r = run("--cpu", "1s", "--wall", "30s", "--", "sh", "-c", "while :; do :; done")
+    assert (r.rc, r.doc["status"], r.doc["rc"]) == (152, "CPU_LIMIT", 152), r.told()
+    assert r.seconds < 25
+
+
+def test_p04_cpu_limit_although_sigxcpu_is_ignored():
+    r = run("--cpu", "1s", "--wall", "30s", *SHORT, "--", "sh", "-c",
+            "trap '' XCPU TERM; while :; do :; done")
+    assert (r.rc, r.doc["status"], r.doc["rc"]) == (152, "CPU_LIMIT", 152), r.told()
+    assert r.seconds < 25
+
+
+SPREAD = """
+kids = []
+for _ in range(6):
+    pid = os.fork()
+    if pid == 0:
+        end = time.process_time() + 0.6
+        while time.process_time() < end: pass
+        os._exit(0)
+    kids.append(pid)
+for pid in kids: os.waitpid(pid, 0)
+say('all ended')
+"""
+
+
+def test_p04_cpu_limit_spread_over_children():
+    assert outside(SPREAD).answer == "all ended"
+    r = inside(SPREAD, "--cpu", "1s", "--wall", "40s", status="CPU_LIMIT")
+    assert (r.rc, r.doc["rc"]) == (152, 152)
+    assert "all ended" not in r.text
+
+
+def test_p04_a_run_below_the_limit_is_not_stopped():
+    inside("t = time.process_time()\nwhile time.process_time() - t < 0.3: pass\nsay(1)",
+           "--cpu", "10s")
+
+
+HOG = """
+import mmap
+blocks = []
+for _ in range(64):
+    m = mmap.mmap(-1, 4 << 20)
+    for i in range(0, 4 << 20, 4096): m[i] = 1
+    blocks.append(m)
+say('has it all')
+"""
+
+
+def test_p05_mem_limit():
+    assert outside(HOG).answer == "has it all"
+    r = inside(HOG, "--mem", "64M", status="MEM_LIMIT")
+    assert (r.rc, r.doc["rc"]) == (137, 137)
+    assert "has it all" not in r.text
+    assert r.doc["enforced"]["memory"]["applied"] is True
+
+
+def test_p05_a_run_below_the_limit_is_not_stopped():
+    inside("x = bytearray(40 << 20); say(len(x))", "--mem", "256M")
+
+
+FORKS = """
+n = 0; why = 'ok'
+kids = []
+for _ in range(50):
+    try:
+        pid = os.fork()
+    except OSError as e:
+        why = errno.errorcode[e.errno]
+        break
+    if pid == 0:
+        time.sleep(20); os._exit(0)
+    kids.append(pid); n += 1
+for pid in kids: os.kill(pid, 9)
+for pid in kids: os.waitpid(pid, 0)
+say([n, why])
+"""
+
+
+def test_p10_pids():
+    assert outside(FORKS).answer == [50, "ok"]
+    r = inside(FORKS, "--pids", "8")
+    assert r.answer[1] == "EAGAIN" and 4 <= r.answer[0] < 8
+    assert r.doc["enforced"]["pids"]["applied"] is True
+
+
+def test_p10_threads_count_too():
+    code = """
+import threading
+n = 0
+stop = threading.Event()
+try:
+    for _ in range(40):
+        threading.Thread(target=stop.wait, daemon=True).start(); n += 1
+except RuntimeError: pass
+stop.set(); say(n)
+"""
+    assert outside(code).answer == 40
+    assert inside(code, "--pids", "8").answer < 8
+
+
+OPENS = """
+held = []; why = 'ok'
+try:
+    for _ in range(100): held.append(open('/dev/null'))
+except OSError as e: why = errno.errorcode[e.errno]
+n = len(held); held.clear(); say([n, why])
+"""
+
+
+def test_p11_open_files():
+    assert outside(OPENS).answer == [100, "ok"]
+    r = inside(OPENS, "--nofile", "16")
+    assert r.answer[1] == "EMFILE" and r.answer[0] <= 13
+    assert r.doc["enforced"]["open_files"]["applied"] is True
+
+
+def test_p11_the_limit_cannot_be_raised():
+    # Python turns EPERM into ValueError; the raw limit is what counts.
+    r = inside("import resource\n"
+               "try: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64)); say('raised')\n"
+               "except (ValueError, OSError): say(resource.getrlimit(resource.RLIMIT_NOFILE))",
+               "--nofile", "32")
+    assert r.answer == [32, 32]
+
+
+def payload_of(size, stream="stdout"):
+    return [PYTHON, "-c", f"import sys; sys.{stream}.write('x' * {size})"]
+
+
+def test_p13_output_is_cut_and_the_child_lives_on():
+    r = run("--", PYTHON, "-c",
+            "import sys; sys.stdout.write('x' * (2 << 20)); sys.stdout.flush();"
+            "sys.stderr.write('done')")
+    assert (r.rc, r.doc["status"]) == (0, "OK")
+    assert r.doc["stdout_truncated"] is True and r.doc["stdout_bytes"] == 2 << 20
+    text = r.doc["stdout"]
+    assert text.startswith("x" * (1 << 20)) and not text.startswith("x" * ((1 << 20) + 1))
+    tail = text[1 << 20:]
+    assert tail.lstrip("\n").startswith("[TRUNCATED]") and len(tail) < 200
+    assert tail.startswith("\n")
+    assert r.doc["stderr"] == "done" and r.doc["stderr_truncated"] is False
+
+
+@pytest.mark.parametrize("size,cut", [(4095, False), (4096, False), (4097, True)])
+def test_p13_exactly_the_cap_is_not_cut(size, cut):
+    r = run("--output", "4K", "--", *payload_of(size))
+    assert r.doc["stdout_truncated"] is cut
+    assert ("[TRUNCATED]" in r.doc["stdout"]) is cut
+    assert r.doc["stdout_bytes"] == size
+
+
+def test_p14_streams_are_cut_independently():
+    r = run("--output", "1K", "--", PYTHON, "-c",
+            "import sys; sys.stderr.write('e' * 5000); sys.stdout.write('o' * 1000)")
+    assert r.doc["stdout"] == "o" * 1000 and r.doc["stdout_truncated"] is False
+    assert r.doc["stderr_truncated"] is True and r.doc["stderr_bytes"] == 5000
+
+
+def test_p13_on_overflow_kill():
+    r = run("--output", "1K", "--on-overflow", "kill", "--", "sh", "-c", "yes; sleep 30")
+    assert (r.rc, r.doc["status"]) == (153, "OUTPUT_LIMIT")
+    assert "stdout" in r.doc["reason"] or "standard output" in r.doc["reason"]
+    assert r.seconds < SOON
+
+
+def test_p13_cap_in_the_middle_of_a_character():
+    r = run("--output", "5", "--", "printf", "aaaa\\303\\244b")
+    assert r.doc["stdout_truncated"] is True and r.doc["stdout"].startswith("aaaa")
+
+
+def test_tmp_size():
+    code = """
+def fill(path):
+    f = open(path, 'wb')
+    def more():
+        for _ in range(32): f.write(b'x' * (1 << 20)); f.flush()
+    r = tried(more)
+    n = os.path.getsize(path)
+    try: f.close()
+    except OSError: pass
+    os.unlink(path)
+    return [r, n]
+say([fill('/tmp/f'), fill('/work/f')])
+"""
+    r = inside(code, "--tmp", "8M")
+    for why, size in r.answer:
+        assert why == "ENOSPC" and size <= 8 << 20
+    assert [w for w, _ in inside(code, "--tmp", "64M").answer] == ["ok", "ok"]
+
+
+def test_limits_read_in_all_units():
+    for args in (["--wall", "90"], ["--wall", "90s"], ["--wall", "1m"], ["--wall", "90000ms"],
+                 ["--wall", "none"], ["--mem", "256M"], ["--mem", "1G"], ["--mem", "none"],
+                 ["--cpu", "0"], ["--wall", "0"], ["--grace", "0"], ["--output", "none"],
+                 ["--pids", "none"], ["--nofile", "none"]):
+        r = run(*args, "--", "true")
+        assert r.doc["status"] == "OK", r.told()

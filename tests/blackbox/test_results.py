@@ -1,0 +1,223 @@
+"""How a run ends and what the result document says: P2-P9, P15, P16, P20, P23, P25, P28, P32."""
+import json
+import signal
+
+import pytest
+
+from support import CAPABILITIES, PYTHON, SHORT, check_document, cordon, inside, marker, run
+
+
+def test_p02_ok():
+    r = run("--", "true")
+    assert (r.rc, r.doc["status"], r.doc["rc"]) == (0, "OK", 0)
+    assert r.doc["exit"] == {"code": 0}
+
+
+def test_p02_result_file_beside_output_that_passes_through(place):
+    r = cordon("run", "--result", place / "r.json", "--", "echo", "hello")
+    assert (r.rc, r.out, r.err) == (0, b"hello\n", b"")
+    doc = json.loads((place / "r.json").read_text())
+    check_document(doc)
+    assert (doc["status"], doc["stdout"], doc["stdout_bytes"]) == ("OK", "hello\n", 6)
+
+
+def test_success_prints_nothing_of_its_own():
+    r = cordon("run", "--", "sh", "-c", "printf out; printf err >&2")
+    assert (r.rc, r.out, r.err) == (0, b"out", b"err")
+
+
+@pytest.mark.parametrize("code", [1, 3, 42, 124, 125, 126, 127, 255])
+def test_nonzero_exit_carries_the_childs_code(code):
+    r = run("--", "sh", "-c", f"exit {code}")
+    assert (r.rc, r.doc["status"], r.doc["rc"]) == (code, "NONZERO_EXIT", code)
+    assert r.doc["exit"] == {"code": code}
+
+
+def test_p06_killed_term():
+    r = run("--", "sh", "-c", "kill -TERM $$")
+    assert (r.rc, r.doc["status"], r.doc["rc"]) == (143, "KILLED_TERM", 143)
+    assert r.doc["exit"] == {"signal": signal.SIGTERM} or r.doc["exit"] == {"signal": "SIGTERM"}
+
+
+def test_p07_killed_kill_is_not_mem_limit():
+    r = run("--", "sh", "-c", "kill -KILL $$")
+    assert (r.rc, r.doc["status"], r.doc["rc"]) == (137, "KILLED_KILL", 137)
+    assert "SIGKILL" in r.doc["reason"]
+
+
+@pytest.mark.parametrize("name", ["SEGV", "ABRT", "HUP", "USR1"])
+def test_p20_signaled_names_the_signal_and_number(name):
+    number = getattr(signal, "SIG" + name)
+    r = run("--", "sh", "-c", f"kill -{name} $$")
+    assert (r.rc, r.doc["status"], r.doc["rc"]) == (128 + number, "SIGNALED", 128 + number)
+    assert "SIG" + name in r.doc["reason"] and str(int(number)) in r.doc["reason"]
+
+
+def test_p08_forbidden_syscall():
+    r = inside("sc('mount', b'none', b'/tmp', b'tmpfs', 0, 0); say('lived')",
+               "--on-forbidden", "kill", status="FORBIDDEN_SYSCALL")
+    assert (r.rc, r.doc["rc"]) == (159, 159)
+    assert "lived" not in r.text
+
+
+def test_p08_p29_enforce_network_of_the_older_form_ends_on_socket(place):
+    # With a key of the noether form, which makes it extend stage: a view, not a guarded host.
+    (place / "p.json").write_text('{"enforce_network": true, "pids_max": 16, "rw_binds": []}')
+    r = inside("open('/tmp/f', 'w').write('x'); print('files work', flush=True)\n"
+               "socket.socket(socket.AF_INET, socket.SOCK_STREAM); say('lived')",
+               "--policy", place / "p.json", status="FORBIDDEN_SYSCALL")
+    assert (r.rc, r.doc["rc"]) == (159, 159)
+    assert "files work" in r.text and "lived" not in r.text
+    assert r.doc["enforced"]["network"]["applied"] is True
+
+
+def test_p29_network_not_asked_for_is_not_claimed():
+    r = run("--net", "host", "--", "true")
+    network = r.doc["enforced"]["network"]
+    assert network["requested"] in (None, False, "host") and network["applied"] is False
+
+
+def test_p09_internal_error_is_the_sandbox_alone():
+    word = marker()
+    r = run("--require", "memory:no-such-mechanism", "--", "echo", word)
+    if r.rc != 2:
+        assert (r.rc, r.doc["status"], r.doc["rc"]) == (125, "INTERNAL_ERROR", 1)
+    assert r.doc["stdout"] == ""
+
+
+def test_p15_fields():
+    doc = run("--trace-id", "0123456789abcdef0123456789abcdef", "--", "echo", "a b").doc
+    assert doc["version"] == 2
+    for key in ("status", "rc", "reason", "stdout", "stderr", "duration_ms", "cmd", "traceId",
+                "enforced", "profile", "backend", "exit", "stdout_bytes", "stderr_bytes",
+                "stdout_truncated", "stderr_truncated", "usage", "violations", "warnings",
+                "cordon"):
+        assert key in doc
+    assert doc["cmd"] == ["echo", "a b"]
+    assert doc["traceId"] == "0123456789abcdef0123456789abcdef"
+    assert doc["profile"] == "stage"
+    assert doc["backend"]["kind"] == "native" and doc["backend"]["effective"] is True
+
+
+def test_p15_trace_id_is_fresh_hex():
+    a, b = (run("--", "true").doc["traceId"] for _ in range(2))
+    assert a != b and len(a) == 32 and int(a, 16) >= 0
+
+
+def test_p16_ledger_of_every_result():
+    for args in (["--", "true"], ["--", "/no/such/command"], ["--", "sh", "-c", "exit 3"]):
+        enforced = run(*args).doc["enforced"]
+        assert sorted(enforced) == sorted(CAPABILITIES)
+        for entry in enforced.values():
+            assert {"requested", "applied", "mechanism", "details"} <= set(entry)
+            assert isinstance(entry["applied"], bool)
+            assert entry["details"]
+
+
+def test_p16_default_profile_is_enforced_in_full():
+    for name, entry in run("--", "true").doc["enforced"].items():
+        assert entry["applied"] is True, (name, entry)
+        assert entry["mechanism"] != "none", name
+
+
+def test_p23_two_runs_are_equal():
+    def stable(doc):
+        for key in ("traceId", "duration_ms", "usage"):
+            doc.pop(key)
+        return doc
+
+    args = ["--wall", "20s", "--", "sh", "-c", "echo out; echo err >&2; exit 3"]
+    assert stable(run(*args).doc) == stable(run(*args).doc)
+
+
+def test_p25_text_format_has_a_header_then_both_streams():
+    r = cordon("run", "--format", "text", "--", "sh", "-c", "echo to-out; echo to-err >&2")
+    lines = r.out.decode().splitlines()
+    assert r.rc == 0
+    assert "trace" in lines[0].lower() and "ms" in lines[0]
+    assert lines.index("to-out") < lines.index("to-err")
+
+
+def test_p28_bytes_that_are_not_utf8(place):
+    r = run("--stdout-file", place / "out", "--", "printf", r"a\377b\300\200c")
+    assert r.doc["status"] == "OK" and r.doc["stdout_bytes"] == 6
+    assert r.doc["stdout"].startswith("a\ufffd") and r.doc["stdout"].endswith("c")
+    assert (place / "out").read_bytes() == b"a\xffb\xc0\x80c"
+
+
+def test_p28_control_bytes_and_nul_survive():
+    r = run("--", "printf", r"\000\001\033[31m\\\"\n")
+    assert r.doc["stdout"] == "\0\x01\x1b[31m\\\"\n"
+
+
+def test_p32_what_is_needed_to_repeat():
+    doc = run("--", "true").doc
+    about = doc["cordon"]
+    assert about["version"] and about["kernel"]
+    assert len(about["policy_sha256"]) == 64
+    assert run("--", "true").doc["cordon"] == about
+    assert run("--wall", "7s", "--", "true").doc["cordon"]["policy_sha256"] != \
+        about["policy_sha256"]
+
+
+def test_usage_is_measured():
+    r = inside("t = time.process_time()\nx = bytearray(30 << 20)\n"
+               "while time.process_time() - t < 0.3: pass\n"
+               "say(1)")
+    usage = r.doc["usage"]
+    assert usage["cpu_ms"] >= 250
+    assert usage["max_rss_bytes"] >= 30 << 20
+    assert usage["processes"] >= 1
+
+
+def test_output_files_hold_the_exact_bytes(place):
+    r = run("--stdout-file", place / "o", "--stderr-file", place / "e", "--",
+            "sh", "-c", "printf one; printf two >&2")
+    assert r.rc == 0
+    assert (place / "o").read_bytes() == b"one" and (place / "e").read_bytes() == b"two"
+    assert r.doc["stdout"] == "one" and r.doc["stderr"] == "two"
+
+
+def test_no_host_path_in_the_document(place):
+    r = run("--result", place / "r.json", "--", "true")
+    text = json.dumps(r.doc)
+    assert str(place) not in text and "/tmp/cordon" not in text
+
+
+def test_result_to_a_descriptor(place):
+    with open(place / "r", "w+b") as f:
+        r = cordon("run", "--result", f"fd:{f.fileno()}", "--", "echo", "hi",
+                   pass_fds=[f.fileno()])
+        f.seek(0)
+        doc = json.loads(f.read())
+    check_document(doc)
+    assert r.out == b"hi\n" and doc["stdout"] == "hi\n"
+
+
+@pytest.mark.parametrize("argv,status", [
+    (["true"], 0),
+    (["sh", "-c", "exit 3"], 3),
+    (["sh", "-c", "kill -TERM $$"], 143),
+    (["sh", "-c", "kill -KILL $$"], 137),
+    (["sh", "-c", "kill -SEGV $$"], 139),
+])
+def test_exit_normalized(argv, status):
+    assert cordon("run", "--exit", "normalized", "--", *argv).rc == status
+
+
+def test_exit_normalized_timeout_and_internal_error():
+    assert cordon("run", "--exit", "normalized", "--wall", "200ms", *SHORT, "--",
+                  "sleep", "30").rc == 124
+    assert cordon("run", "--exit", "normalized", "--require", "memory:no-such-mechanism", "--",
+                  "true").rc in (1, 2)
+
+
+def test_dry_run_prints_the_plan_and_runs_nothing(place):
+    r = cordon("run", "--rw", f"{place}:/data", "--dry-run", "--", "touch", "/data/ran")
+    assert r.rc == 0 and r.out
+    assert not (place / "ran").exists()
+
+
+def test_python_runs_with_its_standard_library():
+    r = run("--", PYTHON, "-c", "import ssl, sqlite3, json, asyncio; print('fine')")
+    assert r.doc["stdout"] == "fine\n", r.told()

@@ -1,0 +1,38 @@
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+import support  # noqa: E402
+
+
+@pytest.fixture
+def place():
+    """A directory of the caller's that everybody may enter and use, gone after the test."""
+    path = pathlib.Path(tempfile.mkdtemp(prefix="place-"))
+    path.chmod(0o777)
+    yield path
+    shutil.rmtree(path, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def probes():
+    """The C probes of tests/escape, built static; show them inside with --ro DIR:/probes."""
+    path = pathlib.Path(tempfile.mkdtemp(prefix="probes-"))
+    path.chmod(0o755)
+    for source in sorted((support.HERE / "escape").glob("*.c")):
+        subprocess.run(["gcc", "-static", "-O1", "-Wall", "-Werror", "-o",
+                        str(path / source.stem), str(source)], check=True)
+    yield path
+    shutil.rmtree(path, ignore_errors=True)
+
+
+def pytest_configure(config):
+    if not os.path.exists(support.BIN):
+        raise pytest.UsageError(f"{support.BIN} is missing: run make first")

@@ -1,0 +1,36 @@
+"""A crash writes the payload's memory, or runs the host's core handler."""
+import os
+import resource
+import subprocess
+
+from support import BIN, ENV, inside, outside, run
+
+
+def test_core_dumps(place):
+    raise_it = "resource.setrlimit(resource.RLIMIT_CORE, (1 << 20, 1 << 20))\n"
+    assert outside("import resource\n" + raise_it + "say(1)", preexec_fn=None).answer == 1
+    r = inside("import resource\n"
+               "try:\n    resource.setrlimit(resource.RLIMIT_CORE, (1 << 20, 1 << 20))\n"
+               "    say('raised')\n"
+               "except (ValueError, OSError): say(resource.getrlimit(resource.RLIMIT_CORE))")
+    assert r.answer == [0, 0]
+    r = run("--rw", f"{place}:/d", "--cwd", "/d", "--", "sh", "-c",
+            "ulimit -c unlimited; kill -SEGV $$")
+    assert r.doc["status"] in ("SIGNALED", "NONZERO_EXIT")
+    assert os.listdir(place) == []
+
+
+def test_core_limit_of_the_caller_does_not_matter(place):
+    def unlimited():
+        soft, hard = resource.getrlimit(resource.RLIMIT_CORE)
+        resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
+
+    p = subprocess.run([BIN, "run", "--", "sh", "-c", "ulimit -c"], env=ENV, cwd=place,
+                       preexec_fn=unlimited, stdout=subprocess.PIPE, check=True)
+    assert p.stdout == b"0\n"
+
+
+def test_core_pattern_is_not_writable():
+    r = inside("say([tried(lambda: open('/proc/sys/kernel/core_pattern', 'w')), "
+               "tried(lambda: open('/proc/self/coredump_filter', 'w').write('0'))])")
+    assert r.answer[0] in ("EROFS", "EACCES", "EPERM", "ENOENT")

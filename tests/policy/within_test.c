@@ -1,0 +1,179 @@
+#include "policy/policy.h"
+
+#include "../harness.h"
+
+static struct arena arena = {.max = 1 << 22};
+static struct policy policy;
+static struct policy ceiling;
+static struct cordon_error err;
+
+static void begin(void)
+{
+    policy_init(&policy, PROFILE_STAGE);
+    policy_init(&ceiling, PROFILE_STAGE);
+    CHECK_INT(policy_within(&policy, &ceiling, &err), 0);
+}
+
+static void exceeds(const char *pointer)
+{
+    CHECK_INT(policy_within(&policy, &ceiling, &err), -EPERM);
+    CHECK_STR(err.subject, pointer);
+    CHECK(err.remedy[0] != '\0');
+}
+
+TEST(every_profile_is_within_itself)
+{
+    for (int i = 0; i < PROFILE_COUNT; i++) {
+        policy_init(&policy, (enum policy_profile)i);
+        policy_init(&ceiling, (enum policy_profile)i);
+        CHECK_INT(policy_within(&policy, &ceiling, &err), 0);
+    }
+}
+
+TEST(paths_need_a_grant_and_writing_needs_its_own)
+{
+    begin();
+    CHECK_INT(policy_add_bind(&policy.ro, &arena, "/srv/in/a", "/x", false, &err), 0);
+    exceeds("/fs/ro/0");
+    CHECK_INT(policy_add_bind(&ceiling.ro, &arena, "/srv/in", "/srv/in", false, &err), 0);
+    CHECK_INT(policy_within(&policy, &ceiling, &err), 0);
+    CHECK_INT(policy_add_bind(&policy.rw, &arena, "/srv/in/a", "/y", false, &err), 0);
+    exceeds("/fs/rw/0");
+    CHECK_INT(policy_add_bind(&ceiling.rw, &arena, "/srv/in/a", "/y", false, &err), 0);
+    CHECK_INT(policy_within(&policy, &ceiling, &err), 0);
+    CHECK_INT(policy_add_bind(&policy.rw, &arena, "/srv/in/ab", "/z", false, &err), 0);
+    exceeds("/fs/rw/1");
+}
+
+static void bind(struct policy_binds *list, const char *host, const char *sandbox)
+{
+    CHECK_INT(policy_add_bind(list, &arena, host, sandbox, false, &err), 0);
+}
+
+TEST(a_narrower_read_only_part_stays_read_only)
+{
+    begin();
+    bind(&ceiling.rw, "/srv", "/srv");
+    bind(&ceiling.ro, "/srv/keys", "/srv/keys");
+    bind(&policy.rw, "/srv/keys/a", "/a");
+    exceeds("/fs/rw/0");
+    begin();
+    bind(&ceiling.rw, "/srv", "/srv");
+    bind(&ceiling.ro, "/srv/keys", "/srv/keys");
+    bind(&policy.rw, "/srv", "/data"); /* the part is left out */
+    exceeds("/fs/rw/0");
+    bind(&policy.ro, "/srv/keys", "/elsewhere"); /* in the wrong place */
+    exceeds("/fs/rw/0");
+    policy.ro.count = 0;
+    bind(&policy.ro, "/srv/keys", "/data/keys");
+    CHECK_INT(policy_within(&policy, &ceiling, &err), 0);
+}
+
+TEST(a_hidden_place_cannot_be_seen_elsewhere)
+{
+    begin();
+    bind(&ceiling.ro, "/srv", "/srv");
+    CHECK_INT(policy_add_name(&ceiling.hide, &arena, "/srv/.env", &err), 0);
+    CHECK_INT(policy_add_name(&policy.hide, &arena, "/srv/.env", &err), 0);
+    bind(&policy.ro, "/srv", "/srv");
+    CHECK_INT(policy_within(&policy, &ceiling, &err), 0);
+    bind(&policy.ro, "/srv", "/x");
+    exceeds("/fs/ro/1");
+    begin();
+    bind(&policy.ro, "/", "/host");
+    CHECK_INT(policy_add_name(&policy.hide, &arena, "/host/etc/shadow", &err), 0);
+    CHECK_INT(policy_within(&policy, &policy, &err), 0);
+    ceiling = policy;
+    bind(&policy.ro, "/etc", "/host/etc");
+    CHECK_INT(policy_within(&policy, &ceiling, &err), 0);
+    bind(&policy.ro, "/etc", "/x");
+    exceeds("/fs/ro/2");
+}
+
+TEST(a_protected_name_cannot_be_bound_around)
+{
+    begin();
+    bind(&ceiling.rw, "/srv/repo", "/srv/repo");
+    CHECK_INT(policy_add_name(&ceiling.protect, &arena, ".git/hooks", &err), 0);
+    bind(&policy.rw, "/srv/repo", "/r");
+    exceeds("/fs/protect");
+    CHECK_INT(policy_add_name(&policy.protect, &arena, ".git/hooks", &err), 0);
+    CHECK_INT(policy_within(&policy, &ceiling, &err), 0);
+    bind(&policy.rw, "/srv/repo/.git", "/g");
+    exceeds("/fs/rw/1");
+}
+
+TEST(what_the_ceiling_hides_stays_hidden)
+{
+    begin();
+    CHECK_INT(policy_add_name(&ceiling.hide, &arena, "**/.env", &err), 0);
+    exceeds("/fs/hide");
+}
+
+TEST(every_loosening_is_refused)
+{
+    begin();
+    policy.net = NET_HOST;
+    exceeds("/net");
+    begin();
+    policy.uid = UID_CALLER;
+    exceeds("/proc/uid");
+    begin();
+    policy.seccomp = SECCOMP_OFF;
+    exceeds("/proc/seccomp");
+    begin();
+    policy.seccomp = SECCOMP_STRICT; /* tighter */
+    CHECK_INT(policy_within(&policy, &ceiling, &err), 0);
+    begin();
+    policy.backend = BACKEND_NONE;
+    exceeds("/backend");
+    begin();
+    policy.allow_partial = true;
+    exceeds("/allow_partial");
+    begin();
+    policy.fs_mode = FS_GUARD;
+    exceeds("/fs/mode");
+    begin();
+    policy.rw_cwd = true;
+    exceeds("/fs/rw_cwd");
+    begin();
+    policy.env.inherit = true;
+    exceeds("/env/inherit");
+    begin();
+    policy.work = WORK_HOST;
+    policy.work_host = "/srv/job";
+    exceeds("/fs/work");
+    begin();
+    ceiling.on_forbidden = FORBIDDEN_KILL;
+    exceeds("/proc/on_forbidden");
+}
+
+TEST(limits_may_be_lower_only)
+{
+    for (size_t i = 0; i < POLICY_LIMIT_COUNT; i++) {
+        const struct policy_limit *limit = &policy_limit_table[i];
+        uint64_t value;
+        begin();
+        memcpy(&value, (char *)&policy + limit->offset, sizeof value);
+        value++;
+        memcpy((char *)&policy + limit->offset, &value, sizeof value);
+        exceeds(limit->pointer);
+        value -= 2;
+        memcpy((char *)&policy + limit->offset, &value, sizeof value);
+        CHECK_INT(policy_within(&policy, &ceiling, &err), 0);
+    }
+    begin();
+    ceiling.limits.cpus = 1;
+    exceeds("/limits/cpus"); /* no limit at all */
+}
+
+TEST(variables_need_a_grant)
+{
+    begin();
+    CHECK_INT(policy_add_name(&policy.env.allow, &arena, "APP_TOKEN", &err), 0);
+    exceeds("/env/allow/11");
+    CHECK_INT(policy_add_name(&ceiling.env.allow, &arena, "APP_*", &err), 0);
+    CHECK_INT(policy_within(&policy, &ceiling, &err), 0);
+    CHECK_INT(policy_add_name(&policy.env.allow, &arena, "AP*", &err), 0);
+    exceeds("/env/allow/12");
+}

@@ -1,0 +1,28 @@
+#include "result/ledger.h"
+
+#include "../harness.h"
+
+TEST(capability_names_go_both_ways)
+{
+    for (int i = 0; i < CAPABILITY_COUNT; i++)
+        CHECK_INT(capability_parse(capability_name((enum capability)i)), i);
+    CHECK_INT(capability_parse("warp_drive"), -1);
+    CHECK_STR(capability_name(CAP_WALL_TIME), "wall_time");
+    CHECK_STR(capability_name((enum capability)99), "?");
+}
+
+TEST(a_requirement_is_a_capability_with_or_without_a_mechanism)
+{
+    CHECK(capability_requirement("memory"));
+    CHECK(capability_requirement("memory:cgroup2"));
+    CHECK(!capability_requirement("memory:"));
+    CHECK(!capability_requirement("memory:a b"));
+    CHECK(!capability_requirement(":cgroup2"));
+    CHECK(!capability_requirement(""));
+    CHECK(!capability_requirement("memoryyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy"));
+    char remedy[256];
+    capability_remedy("memry:cgroup2", remedy, sizeof remedy);
+    CHECK(strstr(remedy, "\"memory\"") != NULL);
+    capability_remedy("warp_drive", remedy, sizeof remedy);
+    CHECK(strstr(remedy, "wall_time") != NULL);
+}
