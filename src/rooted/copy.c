@@ -54,7 +54,7 @@ static int replace_file(struct copy *c, int from, const struct stat *st, int dir
         unlinkat(dir, temporary, 0);
         return rc;
     }
-    return write_commit(c->root, dir, fd, temporary, name);
+    return write_commit(c->root, dir, &fd, temporary, name);
 }
 
 int copy_file_to(struct copy *c, int from, const struct stat *st, int dir, const char *name)

@@ -181,7 +181,7 @@ static bool same_file(const struct stat *a, const struct stat *b)
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-static int copy_open_file(const struct call *c, const struct pair *p, int from,
+static int copy_open_file(const struct call *c, struct pair *p, int from,
                           const struct stat *st)
 {
     PLACE_AUTO place = RESOLVE_PLACE_INIT;

@@ -117,6 +117,20 @@ static int fail_stale(const struct call *c, const struct target *t, struct cordo
     return finish(c, e, t->request, -ESTALE);
 }
 
+static int fail_no_base(const struct call *c, const struct target *t, struct cordon_root_error *e)
+{
+    const bool configured = c->root->paths[t->mapped.base] != NULL;
+    char abs[PATH_MAX];
+    path_absolute(abs, sizeof abs, t->request);
+    start(e);
+    e->has_path = true;
+    show(c, t, t->mapped.name, e->path, sizeof e->path);
+    snprintf(e->message, sizeof e->message, "%s is not mounted; cannot access absolute path '%s'%s",
+             t->mapped.base == PATH_SCRATCH ? "scratch" : "rootfs", abs,
+             configured ? ". Start the workspace and try again." : "");
+    return finish(c, e, t->request, -EINVAL);
+}
+
 static void fill_system(struct cordon_root_error *e, const char *syscall, int errnum)
 {
     const struct node_error *n = find(errnum);
@@ -143,6 +157,8 @@ int call_fail_at(const struct call *c, const struct target *t, const char *name,
         return fail_outside(c, t, e);
     if (rc == -ESTALE)
         return fail_stale(c, t, e);
+    if (rc == RESOLVE_NO_BASE)
+        return fail_no_base(c, t, e);
     const bool middle = rc == RESOLVE_NOTDIR;
     const int errnum = middle ? ENOTDIR : -rc;
     fill_system(e, middle ? "realpath" : syscall, errnum);
@@ -162,7 +178,7 @@ int call_fail_pair(const struct call *c, const struct target *culprit, const str
 {
     struct cordon_root_error local;
     struct cordon_root_error *e = c->err != NULL ? c->err : &local;
-    if (rc == RESOLVE_OUTSIDE || rc == RESOLVE_NOTDIR || rc == -ESTALE)
+    if (rc == RESOLVE_OUTSIDE || rc == RESOLVE_NOTDIR || rc == RESOLVE_NO_BASE || rc == -ESTALE)
         return call_fail(c, culprit, syscall, rc);
     fill_system(e, syscall, -rc);
     e->has_path = true;

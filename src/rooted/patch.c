@@ -322,7 +322,7 @@ static int write_patch(const struct call *c, const char *path, const char *patch
     TARGET_AUTO(t);
     int rc = call_writable(c, path);
     if (rc == 0)
-        rc = target_open(c, path, "open", &t);
+        rc = target_map(c, path, "open", &t);
     if (rc < 0)
         return rc;
     PLACE_AUTO place = RESOLVE_PLACE_INIT;

@@ -20,6 +20,7 @@
 /* Beside -errno; outside of its range. */
 #define RESOLVE_OUTSIDE (-4096) /* the path leads out of its base */
 #define RESOLVE_NOTDIR (-4097)  /* something in the middle of the path is not a directory */
+#define RESOLVE_NO_BASE (-4098) /* the base is not there, or not configured */
 
 /* What the text of an absolute link means; the first match counts. */
 struct resolve_prefix {

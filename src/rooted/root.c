@@ -115,28 +115,16 @@ int target_map(const struct call *c, const char *request, const char *syscall, s
     return 0;
 }
 
-static int fail_missing(const struct call *c, const struct target *t, const char *what,
-                        bool configured)
+int target_acquire(struct cordon_root *root, struct target *out)
 {
-    char abs[PATH_MAX];
-    path_absolute(abs, sizeof abs, t->request);
-    return call_fail_code(c, t, "", 0, "", "%s is not mounted; cannot access absolute path '%s'%s",
-                          what, abs,
-                          configured ? ". Start the workspace and try again." : "");
-}
-
-/* Takes hold of the base of a target that has been mapped. */
-static int target_acquire(const struct call *c, const char *syscall, struct target *out)
-{
-    struct cordon_root *root = c->root;
     const enum path_base base = out->mapped.base;
+    if (out->ref != NULL)
+        return 0;
     if (root->paths[base] == NULL)
-        return fail_missing(c, out, "scratch", false);
+        return RESOLVE_NO_BASE;
     int rc = base_acquire(root, base, &out->ref);
-    if (rc < 0 && base != PATH_HOME && (rc == -ENOENT || rc == -ENOTDIR))
-        return fail_missing(c, out, base == PATH_SCRATCH ? "scratch" : "rootfs", true);
     if (rc < 0)
-        return call_fail(c, out, syscall, rc);
+        return base != PATH_HOME && (rc == -ENOENT || rc == -ENOTDIR) ? RESOLVE_NO_BASE : rc;
     out->base = (struct resolve_base){
         .fd = out->ref->fd,
         .unsafe = (root->flags & CORDON_ROOT_UNSAFE) != 0,
@@ -153,7 +141,19 @@ int target_open(const struct call *c, const char *request, const char *syscall,
                 struct target *out)
 {
     int rc = target_map(c, request, syscall, out);
-    return rc < 0 ? rc : target_acquire(c, syscall, out);
+    if (rc < 0)
+        return rc;
+    rc = target_acquire(c->root, out);
+    return rc < 0 ? call_fail(c, out, syscall, rc) : 0;
+}
+
+int target_direct(const struct cordon_root *root, const struct target *t, const char *name,
+                  int flags)
+{
+    const char *host = root->paths[t->mapped.base];
+    if (host == NULL || (root->flags & (CORDON_ROOT_UNSAFE | CORDON_ROOT_NO_XDEV)) != 0)
+        return -ENOSYS;
+    return resolve_direct(host, name, flags);
 }
 
 int target_open_fd(const struct call *c, const char *request, const char *syscall, int flags,
@@ -162,16 +162,14 @@ int target_open_fd(const struct call *c, const char *request, const char *syscal
     int rc = target_map(c, request, syscall, out);
     if (rc < 0)
         return rc;
-    const char *host = c->root->paths[out->mapped.base];
-    if (host != NULL && (c->root->flags & (CORDON_ROOT_UNSAFE | CORDON_ROOT_NO_XDEV)) == 0) {
-        *fd = resolve_direct(host, out->mapped.name, flags);
-        if (*fd >= 0)
-            return 0;
-    }
-    rc = target_acquire(c, syscall, out);
-    if (rc == 0)
-        *fd = resolve_open(&out->base, out->mapped.name, flags, 0);
-    return rc;
+    *fd = target_direct(c->root, out, out->mapped.name, flags);
+    if (*fd >= 0)
+        return 0;
+    rc = target_acquire(c->root, out);
+    if (rc < 0)
+        return call_fail(c, out, syscall, rc);
+    *fd = resolve_open(&out->base, out->mapped.name, flags, 0);
+    return 0;
 }
 
 bool target_is_top(const struct target *t)
@@ -195,10 +193,8 @@ int target_check_leaf(const struct call *c, const struct target *t,
 
 pthread_mutex_t *writer_lock(struct cordon_root *root, const struct resolve_place *place)
 {
-    struct stat st;
+    /* By the name alone: it is the same whichever way led to the directory, and costs no call. */
     uint64_t hash = UINT64_C(14695981039346656037);
-    if (fstat(place->dir, &st) == 0)
-        hash = (hash ^ (uint64_t)st.st_ino) * UINT64_C(1099511628211);
     for (const char *p = place->name; *p != '\0'; p++)
         hash = (hash ^ (unsigned char)*p) * UINT64_C(1099511628211);
     pthread_mutex_t *m = &root->writers[(hash >> 20) % WRITER_STRIPES];

@@ -81,6 +81,13 @@ int target_open(const struct call *c, const char *request, const char *syscall,
                 struct target *out);
 int target_map(const struct call *c, const char *request, const char *syscall, struct target *out);
 
+/* Takes hold of the base of a target that was only mapped; 0 or a code for call_fail(). */
+int target_acquire(struct cordon_root *root, struct target *out);
+
+/* resolve_direct() for a name beneath the target's base, where the root allows it. */
+int target_direct(const struct cordon_root *root, const struct target *t, const char *name,
+                  int flags);
+
 /*
  * Maps and opens in one, for reading calls: 0 and `*fd` is a descriptor or what resolve_open()
  * says; or an error that has been reported.

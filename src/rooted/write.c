@@ -46,10 +46,11 @@ static int sync_directory(int dir)
     return fd < 0 || fsync(fd) < 0 ? -errno : 0;
 }
 
-int write_commit(struct cordon_root *root, int dir, int fd, const char *temporary,
+int write_commit(struct cordon_root *root, int dir, int *fd, const char *temporary,
                  const char *name)
 {
-    int rc = root->sync != CORDON_ROOT_SYNC_NONE && fsync(fd) < 0 ? -errno : 0;
+    int rc = root->sync != CORDON_ROOT_SYNC_NONE && fsync(*fd) < 0 ? -errno : 0;
+    fd_close(fd);
     RACE_POINT("commit");
     if (rc == 0 && renameat(dir, temporary, dir, name) < 0)
         rc = -errno;
@@ -60,27 +61,62 @@ int write_commit(struct cordon_root *root, int dir, int fd, const char *temporar
     return rc;
 }
 
-int write_open(struct cordon_root *root, const struct target *t, int flags,
+/* The file itself; -ELOOP if a link has the name. */
+static int open_leaf(struct cordon_root *root, const struct resolve_place *place, int flags,
+                     pthread_mutex_t **held, int *fd)
+{
+    *held = writer_lock(root, place);
+    RACE_POINT("write open");
+    *fd = openat(place->dir, place->name,
+                 flags | GUARD(open_leaf, O_NOFOLLOW) | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0666);
+    if (*fd >= 0 || (errno == ENOENT && (flags & O_CREAT) == 0))
+        return 0;
+    int rc = errno == ENXIO ? -EINVAL : -errno;
+    writer_unlock(held);
+    return rc;
+}
+
+/* The common case: no link on the way, and none at the end. Other answers are not final. */
+static int open_direct(struct cordon_root *root, const struct target *t, int flags,
+                       struct resolve_place *place, pthread_mutex_t **held, int *fd)
+{
+    char parent[PATH_MAX];
+    size_t len = 0;
+    const char *leaf = path_split(t->mapped.name, &len);
+    const size_t leaf_len = strlen(leaf);
+    if (leaf_len == 0 || leaf_len > NAME_MAX)
+        return -EINVAL;
+    memcpy(parent, t->mapped.name, len);
+    parent[len] = '\0';
+    place->dir = target_direct(root, t, parent, O_PATH | O_DIRECTORY);
+    if (place->dir < 0)
+        return -EINVAL;
+    place->owned = true;
+    memcpy(place->name, leaf, leaf_len + 1);
+    int rc = open_leaf(root, place, flags, held, fd);
+    if (rc < 0)
+        resolve_place_release(place);
+    return rc;
+}
+
+int write_open(struct cordon_root *root, struct target *t, int flags,
                struct resolve_place *place, pthread_mutex_t **held, int *fd)
 {
+    if (open_direct(root, t, flags, place, held, fd) == 0)
+        return 0;
+    int rc = target_acquire(root, t);
+    if (rc < 0)
+        return rc;
     for (int i = 0; i < ATTEMPTS_MAX; i++) {
-        int rc = resolve_place(&t->base, t->mapped.name, true, place);
+        rc = resolve_place(&t->base, t->mapped.name, true, place);
         if (rc < 0)
             return rc;
         if (place->name[0] == '\0')
             return -EISDIR;
-        *held = writer_lock(root, place);
-        RACE_POINT("write open");
-        *fd = openat(place->dir, place->name,
-                     flags | GUARD(open_leaf, O_NOFOLLOW) | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
-                     0666);
-        if (*fd >= 0 || errno == ENOENT)
-            return *fd >= 0 || (flags & O_CREAT) == 0 ? 0 : -errno;
-        if (errno != ELOOP)
-            return errno == ENXIO ? -EINVAL : -errno;
-        /* A link took the name after the look: look again. */
-        writer_unlock(held);
-        resolve_place_release(place);
+        rc = open_leaf(root, place, flags, held, fd);
+        if (rc != -ELOOP)
+            return rc;
+        resolve_place_release(place); /* a link took the name after the look: look again */
     }
     return -ESTALE;
 }
@@ -112,7 +148,7 @@ static int replace_by_rename(struct cordon_root *root, const struct resolve_plac
         unlinkat(place->dir, temporary, 0);
         return rc;
     }
-    return write_commit(root, place->dir, fd, temporary, place->name);
+    return write_commit(root, place->dir, &fd, temporary, place->name);
 }
 
 int write_replace(struct cordon_root *root, const struct resolve_place *place, int old,
@@ -152,7 +188,7 @@ int cordon_root_write_file(struct cordon_root *root, const char *path, const voi
     TARGET_AUTO(t);
     int rc = call_writable(&c, path);
     if (rc == 0)
-        rc = target_open(&c, path, "open", &t);
+        rc = target_map(&c, path, "open", &t);
     if (rc < 0)
         return rc;
     PLACE_AUTO place = RESOLVE_PLACE_INIT;
@@ -175,7 +211,7 @@ int cordon_root_append_file(struct cordon_root *root, const char *path, const vo
     TARGET_AUTO(t);
     int rc = call_writable(&c, path);
     if (rc == 0)
-        rc = target_open(&c, path, "open", &t);
+        rc = target_map(&c, path, "open", &t);
     if (rc < 0)
         return rc;
     PLACE_AUTO place = RESOLVE_PLACE_INIT;
@@ -199,7 +235,7 @@ int cordon_root_truncate(struct cordon_root *root, const char *path, int64_t len
     TARGET_AUTO(t);
     int rc = call_writable(&c, path);
     if (rc == 0)
-        rc = target_open(&c, path, "open", &t);
+        rc = target_map(&c, path, "open", &t);
     if (rc < 0)
         return rc;
     PLACE_AUTO place = RESOLVE_PLACE_INIT;

@@ -17,16 +17,19 @@ bool write_is_temporary(const char *name);
 int write_temporary(struct cordon_root *root, int dir, unsigned mode,
                     char name[WRITE_TEMPORARY_MAX]);
 
-/* Takes the place of `name`, synced as the root wants; the temporary name is gone in any case. */
-int write_commit(struct cordon_root *root, int dir, int fd, const char *temporary,
+/*
+ * Takes the place of `name`, synced as the root wants; the temporary name is gone in any case.
+ * Closes `*fd` before the rename, so that the rename is the last that can fail.
+ */
+int write_commit(struct cordon_root *root, int dir, int *fd, const char *temporary,
                  const char *name);
 
 /*
- * Resolves the target to a place, links followed, and holds the writers' lock of it. `fd` gets
+ * Resolves a target that was mapped to a place, links followed, and holds the writers' lock of it. `fd` gets
  * the file as it is, open for writing (flags may add O_CREAT, O_APPEND, or O_RDWR), or -1 if
  * there is none. 0 or a negative number.
  */
-int write_open(struct cordon_root *root, const struct target *t, int flags,
+int write_open(struct cordon_root *root, struct target *t, int flags,
                struct resolve_place *place, pthread_mutex_t **held, int *fd);
 
 /* New content for the place that write_open() gave; `old` is the file as it is, or -1. */
