@@ -311,8 +311,8 @@ int main(int argc, char **argv)
         {"readFile, 4 levels / open+fstat+close", 1.25, 31, NULL, read_ours, open_theirs},
         {"stat, 4 levels / stat", 2.2, 31, NULL, stat_ours, stat_theirs},
         {"writeFile 4 KiB / temporary + rename", 1.15, 31, NULL, write_ours, write_theirs},
-        {"rm -r, 10,000 files / rm -rf", 1.1, 11, make_copy, rm_ours, rm_theirs},
-        {"cp -r, 10,000 files / cp -a", 1.1, 11, remove_copy, cp_ours, cp_theirs},
+        {"rm -r, 10,000 files / rm -rf", 1.1, 7, make_copy, rm_ours, rm_theirs},
+        {"cp -r, 10,000 files / cp -a", 1.1, 7, remove_copy, cp_ours, cp_theirs},
         {"getListing, 100,000 entries / ls -lU", 1.0, 11, NULL, list_ours, list_theirs},
     };
     snprintf(top, sizeof top, "%s/cordon-bench-XXXXXX", argc > 1 ? argv[1] : "/tmp");
