@@ -319,7 +319,7 @@ int main(int argc, char **argv)
     if (mkdtemp(top) == NULL)
         die(top);
     const char *only = argc > 2 ? argv[2] : "";
-    build(strstr("rm cp", only) != NULL, strstr("getListing", only) != NULL);
+    build(strstr("rm -r cp -r", only) != NULL, strstr("getListing", only) != NULL);
     char home[300];
     snprintf(home, sizeof home, "%s/home", top);
     const struct cordon_root_options o = {.size = sizeof o, .home = home};

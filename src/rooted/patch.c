@@ -344,11 +344,24 @@ int cordon_root_write_patch(struct cordon_root *root, const char *path, const ch
     return write_patch(&c, path, patch, patch_len, sha256, save_last);
 }
 
+/* What a patch in JSON can carry: UTF-8 without NUL. */
+static bool is_text(const char *data, size_t len)
+{
+    for (size_t i = 0; i < len;) {
+        size_t n = text_utf8(data + i, len - i);
+        if (n == 0 || data[i] == '\0')
+            return false;
+        i += n;
+    }
+    return true;
+}
+
 int cordon_root_write_file_delta(struct cordon_root *root, const char *path, const char *content,
                                  size_t len, const char *base, size_t base_len, size_t min_length,
                                  bool save_last, struct cordon_root_error *err)
 {
-    if (base == NULL || patch_units(content, len) <= min_length || (base_len == 0 && len > 0))
+    if (base == NULL || patch_units(content, len) <= min_length || (base_len == 0 && len > 0) ||
+        !is_text(content, len) || !is_text(base, base_len))
         return cordon_root_write_file(root, path, content, len, save_last, err);
     struct call c = call_begin(root, "writeFileDelta", err);
     int rc = call_writable(&c, path);

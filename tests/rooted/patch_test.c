@@ -159,5 +159,11 @@ TEST(writes_deltas_by_the_four_steps)
           "ETAG_MISMATCH");
     WORKS(&f, cordon_root_write_file_delta(r, "a", base, 2047, "", 0, 1024, false, &f.err));
     CHECK_HOST(host(&f, forms, "a"), base);
+    /* Not text: in full, since no patch could carry it. */
+    content[1000] = '\0';
+    WORKS(&f, cordon_root_write_file_delta(r, "a", content, 2047, base, 2047, 1024, false, &f.err));
+    content[1000] = 'y';
+    WORKS(&f, cordon_root_write_file_delta(r, "a", base, 2047, "\xff", 1, 1024, false, &f.err));
+    CHECK_HOST(host(&f, forms, "a"), base);
     fixture_close(&f);
 }
