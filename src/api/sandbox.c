@@ -97,7 +97,7 @@ static int start(struct cordon_sandbox *s, const struct cordon_run_options *opti
     if (r < 0)
         return r;
     const struct plan_request request = {
-        .policy = &s->policy, .host = &s->host, .command = s->result->command, .caller_env = env, .work_fd = -1};
+        .policy = &s->policy, .host = &s->host, .command = s->result->command, .caller_env = env};
     r = plan_compile(&s->plan, &s->arena, &request, &result->error);
     if (r < 0) {
         ledger_fill(&result->ledger, &s->plan, 0, false);

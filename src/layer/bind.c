@@ -21,8 +21,7 @@ int bind_refuse(struct cordon_error *err, long r, const char *what, const char *
     return (int)r;
 }
 
-int bind_open(const struct plan_step *step, bool *skip, struct stat *st,
-                       struct cordon_error *err)
+int bind_open(const struct plan_step *step, bool *skip, struct stat *st, struct cordon_error *err)
 {
     static const char what[] = "open bind source";
     const bool listed = (step->flags & STEP_LISTED) != 0;
@@ -32,13 +31,18 @@ int bind_open(const struct plan_step *step, bool *skip, struct stat *st,
                  ? sys_open_in_root(AT_FDCWD, step->target, O_PATH)
                  : sys_open(AT_FDCWD, step->source, O_PATH | (listed ? O_NOFOLLOW : 0), 0);
     *skip = false;
-    if (fd < 0 && optional) {
+    const bool missing = fd == -ENOENT || fd == -ENOTDIR;
+    if (missing && optional) {
         *skip = true;
         return 0;
     }
-    if (fd == -ENOENT || fd == -ENOTDIR)
+    if (fd < 0 && (step->flags & STEP_OWN) != 0)
+        return bind_refuse(err, fd, "keep read-only", step->target,
+                           fd == -ELOOP ? "a symbolic link is in the way" : "",
+                           "--profile stage --rw DIR has no such protection");
+    if (missing)
         return bind_refuse(err, fd, what, step->source, "",
-                      "create it first, or give the bind \"optional\": true in a policy document");
+                           "create it first, or give the bind \"optional\": true in a policy document");
     if (fd < 0)
         return bind_refuse(err, fd, what, step->source, "", "");
     long r = sys_call(SYS_newfstatat, fd, "", st, AT_EMPTY_PATH);

@@ -64,6 +64,8 @@ int plan_compile(struct plan *plan, struct arena *arena, const struct plan_reque
         r = plan_build_files(&b);
     if (r == 0)
         r = plan_build_payload(&b);
+    if (r < 0)
+        b.err = NULL; /* the first failure is the reason; what follows from it is not */
     int claims = plan_build_claims(&b); /* also after a failure: the ledger is in every result */
     return r < 0 ? r : claims;
 }

@@ -298,10 +298,12 @@ static unsigned depth_of(const char *path)
 
 static const char *wrong_cwd(const struct host *host)
 {
-    static const char *const system[] = {"/",    "/bin",  "/boot", "/dev", "/etc", "/home", "/lib", "/proc",
+    static const char *const system[] = {"/",    "/bin",  "/boot", "/etc", "/home", "/lib",
                                          "/root", "/run", "/sbin", "/sys", "/usr", "/var"};
     if (host->cwd == NULL)
         return "the current directory no longer exists";
+    if (policy_path_beneath(host->cwd, "/proc") || policy_path_beneath(host->cwd, "/dev"))
+        return "the sandbox has a /proc and a /dev of its own";
     for (size_t i = 0; i < sizeof system / sizeof system[0]; i++) {
         if (strcmp(host->cwd, system[i]) == 0)
             return "the current directory belongs to the system";
@@ -397,15 +399,17 @@ static void add_work(struct tree *t)
 {
     const struct policy *policy = &t->b->policy;
     const struct plan_request *request = t->b->request;
-    if (request->work_fd >= 0) {
-        add_bind(t, "the directory given", "work", STEP_LISTED | (request->work_readonly ? (unsigned)STEP_RDONLY : 0));
-        t->b->plan->steps[t->b->plan->step_count - 1].fd = request->work_fd;
+    if (request->work.given) {
+        add_bind(t, "the directory given", "work", STEP_LISTED | (request->work.readonly ? (unsigned)STEP_RDONLY : 0));
+        t->b->plan->steps[t->b->plan->step_count - 1].fd = request->work.fd;
     } else if (policy->work == WORK_HOST) {
         add_bind(t, policy->work_host, "work", STEP_LISTED);
-    } else {
+    } else if (policy->work == WORK_PRIVATE) {
         add_tmpfs(t, "work", policy->tmp_bytes, 0700, STEP_MAKE);
+    } else {
+        return;
     }
-    if (request->work_fd < 0 || !request->work_readonly)
+    if (!request->work.given || !request->work.readonly)
         allow(t, "/work", READ | WRITE);
 }
 
@@ -421,11 +425,11 @@ static int view(struct tree *t)
     add_dev(t);
     add_tmpfs(t, "tmp", policy->tmp_bytes, 01777, STEP_MAKE);
     allow(t, "/tmp", WRITE);
+    add_work(t); /* before the binds: the current directory may lie beneath a /work of the host's */
     r = add_listed(t);
-    if (r < 0)
-        return r;
-    add_work(t);
-    return 0;
+    if (r == 0 && policy->work == WORK_HOST)
+        add_protected(t, "/work");
+    return r;
 }
 
 /*

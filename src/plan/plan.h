@@ -127,8 +127,11 @@ struct plan_request {
     const struct host *host;
     char *const *command;    /* NULL at the end */
     char *const *caller_env; /* NULL at the end */
-    int work_fd;             /* a directory that becomes /work, instead of what the policy says; or -1 */
-    bool work_readonly;      /* it is only to be read */
+    struct {
+        bool given; /* an open directory becomes /work, instead of what the policy says */
+        int fd;
+        bool readonly;
+    } work;
 };
 
 /*

@@ -23,7 +23,7 @@ enum proof {
     PROOF_KEYRING = 1 << 15,   /* another session keyring than the caller's */
     PROOF_INIT_SEALED = 1 << 16, /* init is not dumpable and holds no environment */
     PROOF_CGROUP = 1 << 17,    /* init entered it; limits read back */
-    PROOF_WATCHER = 1 << 18,   /* a first sample of the process list worked */
+    PROOF_WATCHER = 1 << 18,   /* the process list can be read, shown on init */
     PROOF_EMPTY = 1 << 19,     /* at the end: init was the last process of its namespace */
     PROOF_TIMER = 1 << 20,     /* the supervisor's clock runs and init can be killed */
 };

@@ -24,7 +24,6 @@
 #define CLONE_NEWCGROUP 0x02000000
 #endif
 
-#define PAYLOAD_STACK (64 * 1024)
 #define HOSTNAME "cordon"
 
 _Noreturn static void give_up(struct spawn *s, int payload)
@@ -54,6 +53,15 @@ static void close_strangers(const struct spawn *s)
         from = fd >= from ? fd + 1 : from;
     }
     sys_close_range(from, ~0u, 0);
+}
+
+/* A caller may have closed 0 to 2; what init opens for itself must not get numbers that mean something. */
+static void fill_standard(void)
+{
+    for (int fd = 0; fd < 3; fd++) {
+        if (sys_call(SYS_fcntl, fd, F_GETFD) == -EBADF)
+            sys_open(AT_FDCWD, "/dev/null", O_RDONLY, 0); /* the lowest free number is this one */
+    }
 }
 
 /*
@@ -270,12 +278,12 @@ _Noreturn static void supervise(struct spawn *s, struct watch *watch, int payloa
 
 void spawn_init(struct spawn *s)
 {
-    _Alignas(16) char stack[PAYLOAD_STACK];
     int payload_fd = -1;
 
     sys_call(SYS_setsid); /* a terminal's signals are the supervisor's to pass on */
     sys_default_action(SIGCHLD); /* a caller that ignores it would make children vanish unseen */
     close_strangers(s);
+    fill_standard();
     tie_to_supervisor(s);
     if (enter_cgroup(s) < 0 || (s->plan->switch_user && become_user(s) < 0))
         give_up(s, 0);
@@ -291,7 +299,7 @@ void spawn_init(struct spawn *s)
         fail(s, CORDON_LAYER_PROCESS, children, "watch children", "signalfd");
         give_up(s, 0);
     }
-    int payload = clone(spawn_payload, stack + sizeof stack, CLONE_VM | CLONE_PIDFD | SIGCHLD, s, &payload_fd);
+    int payload = clone(spawn_payload, s->stack + SPAWN_STACK, CLONE_VM | CLONE_PIDFD | SIGCHLD, s, &payload_fd);
     if (payload < 0) {
         fail(s, CORDON_LAYER_PROCESS, -errno, "clone the payload process", "clone");
         give_up(s, 0);

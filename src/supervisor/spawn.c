@@ -67,10 +67,17 @@ int spawn_start(struct spawn *s, struct cordon_error *err)
         s->shared = NULL;
         return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, errno, "map the shared page", "mmap");
     }
+    s->stack = mmap(NULL, SPAWN_STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    if (s->stack == MAP_FAILED) {
+        s->stack = NULL;
+        return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, errno, "map a stack", "mmap");
+    }
     if (pipe2(life, O_CLOEXEC) < 0)
         return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, errno, "make a pipe", "pipe2");
-    s->life = life[0];
     s->control = life[1];
+    s->life = fd_above_standard(life[0]); /* init closes 0 to 2 when it has settled */
+    if (s->life < 0)
+        return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, -s->life, "make a pipe", "fcntl");
     if (list_descriptors(s) < 0)
         return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, ENOMEM, "list descriptors", "");
     layer_identity_prepare(&s->identity, s->plan);

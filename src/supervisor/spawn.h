@@ -46,10 +46,13 @@ struct shared {
     uint64_t mem_peak; /* by the watcher; 0: it did not run */
 };
 
+#define SPAWN_STACK (64 * 1024) /* not on the caller's own, which may be small */
+
 struct spawn {
     const struct plan *plan;            /* borrowed */
     const struct layer_cgroup *cgroup;  /* borrowed; NULL: none */
     struct shared *shared;              /* owned; mapped shared */
+    char *stack;                        /* owned; of the payload process until exec */
     struct layer_identity identity;
     const struct layer_trees *trees;    /* borrowed; mounts made with root's rights; NULL: none */
     int *keep;                          /* borrowed; the descriptors that init needs, sorted */

@@ -165,7 +165,8 @@ void watch_start(struct watch *w, struct spawn *s)
             w->tmpfs[i] = -1;
         }
     }
-    if (w->proc >= 0)
+    char text[256];
+    if (w->proc >= 0 && read_of(w, "1", "statm", text, sizeof text) > 0)
         __atomic_or_fetch(&s->shared->proof, PROOF_WATCHER, __ATOMIC_RELAXED);
 }
 
