@@ -1,7 +1,7 @@
 /*
  * The rooted filesystem against the plain way, interleaved in one run: round after round each side
- * does the same work, and the lower quartiles are compared as a ratio: other work on the machine only
- * ever makes a round slower. Times themselves are of no interest.
+ * does the same work, and the lower quartiles are compared as a ratio: other work on the machine
+ * only ever makes a round slower. Times themselves are of no interest.
  *
  *   rooted-bench [DIR [ITEM]]    works in a fresh directory beneath DIR (default: /tmp); only the
  *                               items whose names contain ITEM

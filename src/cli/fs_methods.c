@@ -375,7 +375,8 @@ static int do_rmdir(struct fs *fs)
 {
     const struct json *o = NULL;
     int rc = fs_arg_json(fs, 1, JSON_OBJECT, &o);
-    return rc < 0 ? rc : cordon_root_rmdir(fs->root, fs->args[0], fs_flag(o, "recursive"), &fs->err);
+    return rc < 0 ? rc : cordon_root_rmdir(fs->root, fs->args[0], fs_flag(o, "recursive"),
+                                           &fs->err);
 }
 
 static int do_unlink(struct fs *fs)

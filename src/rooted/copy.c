@@ -43,13 +43,21 @@ static int fill_file(struct copy *c, int from, const struct stat *st, int to)
     return step(c, (uint64_t)bytes);
 }
 
-static int replace_file(struct copy *c, int from, const struct stat *st, int dir, const char *name)
+/* The copy takes the place of the file, and stays its owner's: a service may run as root. */
+static int replace_file(struct copy *c, int from, const struct stat *st, const struct stat *old,
+                        int dir, const char *name)
 {
     char temporary[WRITE_TEMPORARY_MAX];
     FD_AUTO fd = write_temporary(c->root, dir, 0600, temporary);
     if (fd < 0)
         return fd;
-    int rc = fill_file(c, from, st, fd);
+    struct stat now;
+    int rc = fstat(fd, &now) < 0 ? -errno : 0;
+    if (rc == 0 && S_ISREG(old->st_mode) &&
+        (now.st_uid != old->st_uid || now.st_gid != old->st_gid))
+        rc = fchown(fd, old->st_uid, old->st_gid) < 0 ? -errno : 0;
+    if (rc == 0)
+        rc = fill_file(c, from, st, fd);
     if (rc < 0) {
         unlinkat(dir, temporary, 0);
         return rc;
@@ -81,7 +89,12 @@ int copy_file_to(struct copy *c, int from, const struct stat *st, int dir, const
         return COPY_ONTO_DIR;
     if (c->options.keep_existing)
         return c->options.error_on_exist ? COPY_EXISTS : 0;
-    return replace_file(c, from, st, dir, name);
+    return replace_file(c, from, st, &old, dir, name);
+}
+
+int copy_file_into(struct copy *c, int from, const struct stat *st, int to)
+{
+    return ftruncate(to, 0) < 0 ? -errno : fill_file(c, from, st, to);
 }
 
 static int copy_link(struct copy *c, int from_dir, const char *from, int dir, const char *name)

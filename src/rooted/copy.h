@@ -29,3 +29,6 @@ int copy_entry(struct copy *c, const struct resolve_place *from, const struct re
 
 /* Content and permission bits of one open file to a place, replacing what is there. */
 int copy_file_to(struct copy *c, int from, const struct stat *st, int dir, const char *name);
+
+/* The same into a file that is open for writing, in place. */
+int copy_file_into(struct copy *c, int from, const struct stat *st, int to);

@@ -184,6 +184,7 @@ static bool same_file(const struct stat *a, const struct stat *b)
 static int copy_open_file(const struct call *c, struct pair *p, int from,
                           const struct stat *st)
 {
+    static const uint32_t links_kept = CORDON_ROOT_ALLOW_HARDLINK | CORDON_ROOT_UNSAFE;
     PLACE_AUTO place = RESOLVE_PLACE_INIT;
     WRITER_AUTO held = NULL;
     FD_AUTO old = -1;
@@ -200,7 +201,11 @@ static int copy_open_file(const struct call *c, struct pair *p, int from,
                               "Source and destination must not be the same file: '%s'", from_shown);
     }
     struct copy copy = {.root = c->root, .base = &p->from.base, .options = no_options};
-    rc = copy_file_to(&copy, from, st, place.dir, place.name);
+    const bool linked = old >= 0 && was.st_nlink > 1 && (c->root->flags & links_kept) != 0;
+    rc = linked ? -EPERM : copy_file_to(&copy, from, st, place.dir, place.name);
+    /* As writeFile: in place where a rename cannot be, or would part names that belong together. */
+    if (old >= 0 && (rc == -EACCES || rc == -EPERM || rc == -EROFS || rc == -EBUSY))
+        rc = copy_file_into(&copy, from, st, old);
     copy_release(&copy);
     return rc < 0 ? call_fail(c, &p->to, "open", rc == COPY_ONTO_DIR ? -EISDIR : rc) : 0;
 }
@@ -215,7 +220,8 @@ int cordon_root_copy_file(struct cordon_root *root, const char *from, const char
         rc = pair_open(&c, from, to, "open", &p);
     if (rc < 0)
         return rc;
-    FD_AUTO fd = resolve_open(&p.from.base, p.from.mapped.name, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
+    FD_AUTO fd = resolve_open(&p.from.base, p.from.mapped.name,
+                              O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
     if (fd < 0)
         return call_fail(&c, &p.from, "open", fd == -ENXIO ? -EINVAL : fd);
     struct stat st;

@@ -105,7 +105,8 @@ static int copy_range(struct copier *c, int from, int to, off_t off, off_t end)
             off += n;
         } else if (n < 0 && errno == EINTR) {
             continue;
-        } else if (n < 0 && (errno == ENOSPC || errno == EDQUOT || errno == EIO || errno == EFBIG)) {
+        } else if (n < 0 && (errno == ENOSPC || errno == EDQUOT || errno == EIO ||
+                             errno == EFBIG)) {
             return -errno;
         } else {
             /* Not between these file systems, or (0) one that makes up its content. */

@@ -166,7 +166,8 @@ static size_t common_start(const char *a, size_t a_len, const char *b, size_t b_
     size_t n = 0;
     while (n < a_len && n < b_len && a[n] == b[n])
         n++;
-    while (n > 0 && ((n < a_len && !starts_sequence(a[n])) || (n < b_len && !starts_sequence(b[n]))))
+    while (n > 0 && ((n < a_len && !starts_sequence(a[n])) ||
+                     (n < b_len && !starts_sequence(b[n]))))
         n--;
     return n;
 }

@@ -1,6 +1,6 @@
 /*
- * Patches of texts: a list of hunks [diffs, start1, start2, length1, length2], each diff [op, text].
- * Positions and lengths count UTF-16 units; hunk k is placed in the text that the hunks before it
+ * Patches of texts: a list of hunks [diffs, start1, start2, length1, length2], each diff [op,
+ * text]. Positions and lengths count UTF-16 units; hunk k is placed in the text that the hunks before it
  * made. A hunk fits exactly where it says, or the patch fails: the hash has fixed the base.
  */
 #pragma once

@@ -43,7 +43,7 @@ size_t path_in_style(char *out, size_t size, const struct path_rules *rules,
 /* What follows the alias and its slashes, or NULL if `path` is not at or under it. */
 const char *path_under(const char *path, const char *alias);
 
-/* The text of a link in directory `from` that leads to `to`, both beneath one base. Like snprintf. */
+/* The text of a link in directory `from` that leads to `to`, both in one base. Like snprintf. */
 size_t path_relative(char *out, size_t size, const char *from, const char *to);
 
 /* The last component; `*parent_len` gets the length of what is before its slash. */

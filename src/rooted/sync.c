@@ -27,7 +27,9 @@
 #define STABLE_CHECK_MS 100
 #define SUPPRESS_MS 5000
 #define PATCH_UNITS_MAX 1000000
-#define MASK (IN_CREATE | IN_DELETE | IN_MODIFY | IN_CLOSE_WRITE | IN_MOVED_FROM | IN_MOVED_TO | IN_ONLYDIR)
+#define MASK                                                                            \
+    (IN_CREATE | IN_DELETE | IN_MODIFY | IN_CLOSE_WRITE | IN_MOVED_FROM | IN_MOVED_TO | \
+     IN_ONLYDIR)
 
 /* A file somebody edits. */
 struct synced {
@@ -88,8 +90,8 @@ static void store(const struct sync_state *s, const struct synced *f)
         return;
     store_name(f, name);
     snprintf(temporary, sizeof temporary, "%s.new", name);
-    FD_AUTO fd = openat(s->store_fd, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
-                        0600);
+    FD_AUTO fd = openat(s->store_fd, temporary,
+                        O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd >= 0 && fd_write_all(fd, f->deleted ? "-\n" : "+\n", 2) == 0 &&
         fd_write_all(fd, f->content, f->len) == 0)
         (void)!renameat(s->store_fd, temporary, s->store_fd, name);

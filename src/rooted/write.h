@@ -25,9 +25,9 @@ int write_commit(struct cordon_root *root, int dir, int *fd, const char *tempora
                  const char *name);
 
 /*
- * Resolves a target that was mapped to a place, links followed, and holds the writers' lock of it. `fd` gets
- * the file as it is, open for writing (flags may add O_CREAT, O_APPEND, or O_RDWR), or -1 if
- * there is none. 0 or a negative number.
+ * Resolves a target that was mapped to a place, links followed, and holds the writers' lock of it.
+ * `fd` gets the file as it is, open for writing (flags may add O_CREAT, O_APPEND, or O_RDWR), or -1
+ * if there is none. 0 or a negative number.
  */
 int write_open(struct cordon_root *root, struct target *t, int flags,
                struct resolve_place *place, pthread_mutex_t **held, int *fd);

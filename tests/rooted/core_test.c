@@ -246,6 +246,11 @@ EVERYWHERE(copies_files)
     host_write(host(f, form, "c"), "long content");
     WORKS(f, cordon_root_copy_file(f->root, at(form, "a"), at(form, "c"), &f->err));
     CHECK_HOST(host(f, form, "c"), "A");
+    if (geteuid() == 0) { /* who had the file has it still */
+        CHECK(chown(host(f, form, "c"), 1234, 2345) == 0);
+        WORKS(f, cordon_root_copy_file(f->root, at(form, "a"), at(form, "c"), &f->err));
+        CHECK(stat(host(f, form, "c"), &st) == 0 && st.st_uid == 1234 && st.st_gid == 2345);
+    }
     FAILS(f, cordon_root_copy_file(f->root, at(form, "a"), at(form, "a"), &f->err), "EINVAL");
     CHECK_STR(f->err.message,
               text("Source and destination must not be the same file: '%sa'", form->shown));
@@ -472,6 +477,9 @@ EVERYWHERE(links_when_the_gates_are_open)
     CHECK_CONTENT(f, at(form, "b"), "Amore");
     WORKS(f, write_text(f, at(form, "a"), "in place"));
     CHECK_CONTENT(f, at(form, "b"), "in place");
+    host_write(host(f, form, "source"), "copied");
+    WORKS(f, cordon_root_copy_file(f->root, at(form, "source"), at(form, "a"), &f->err));
+    CHECK_CONTENT(f, at(form, "b"), "copied");
     FAILS(f, cordon_root_link(f->root, at(form, "a"), at(form, "b"), &f->err), "EEXIST");
     host_mkdir(host(f, form, "dir"));
     FAILS(f, cordon_root_link(f->root, at(form, "dir"), at(form, "c"), &f->err), "EPERM");
@@ -565,6 +573,9 @@ TEST(writes_in_place_where_the_directory_is_not_writable)
     WORKS(&f, write_text(&f, "d/a", "new"));
     CHECK_HOST(host(&f, forms, "d/a"), "new");
     FAILS(&f, write_text(&f, "d/new", "x"), "EACCES");
+    host_write(host(&f, forms, "source"), "copied");
+    WORKS(&f, cordon_root_copy_file(f.root, "source", "d/a", &f.err));
+    CHECK_HOST(host(&f, forms, "d/a"), "copied");
     chmod(host(&f, forms, "d"), 0755);
     FAILS(&f, write_text(&f, "d/ro", "y"), "EACCES"); /* rename could, but the mode says no */
     CHECK_HOST(host(&f, forms, "d/ro"), "x");

@@ -193,7 +193,8 @@ TEST(enters_no_mount_if_told_not_to)
     host_write(host(&f, forms, "plain/x"), "x");
     /* A bind of the same file system: only the mount differs. */
     enum { BIND = 4096, REC = 16384, PRIVATE = 1 << 18, DETACH = 2 };
-    if (unshare(CLONE_NEWNS) < 0 || syscall(SYS_mount, "none", "/", NULL, REC | PRIVATE, NULL) < 0 ||
+    if (unshare(CLONE_NEWNS) < 0 ||
+        syscall(SYS_mount, "none", "/", NULL, REC | PRIVATE, NULL) < 0 ||
         syscall(SYS_mount, host(&f, forms, "plain"), host(&f, forms, "m"), NULL, BIND, NULL) < 0) {
         host_remove(f.dir);
         test_skip("mounting needs root");
@@ -349,7 +350,8 @@ TEST(survives_swaps_on_every_base)
                      cordon_root_mkdir(r, at(form, "in/x/y"), true, 0777, e));
         UNDER_ATTACK(&f, "rm leaf", 0, "in", "dir", rm(&f, file));
         UNDER_ATTACK(&f, "unlink leaf", 0, "in", "dir", cordon_root_unlink(r, file, e));
-        UNDER_ATTACK(&f, "rmdir leaf", 0, "in", "dir", cordon_root_rmdir(r, at(form, "in"), false, e));
+        UNDER_ATTACK(&f, "rmdir leaf", 0, "in", "dir",
+                     cordon_root_rmdir(r, at(form, "in"), false, e));
         UNDER_ATTACK(&f, "descend", 0, "in", "dir", rm(&f, at(form, "in")));
         UNDER_ATTACK(&f, "remove top", 0, "in", "dir", rm(&f, at(form, "in")));
         UNDER_ATTACK(&f, "descend", 0, "in", "dir", cordon_root_rmdir(r, at(form, "in"), true, e));

@@ -4,7 +4,10 @@
 
 static const char *const aliases[] = {"/root", "/home/user"};
 static const struct path_rules rules = {
-    .home_aliases = aliases, .home_alias_count = 2, .scratch_alias = "/scratch", .has_rootfs = true};
+    .home_aliases = aliases,
+    .home_alias_count = 2,
+    .scratch_alias = "/scratch",
+    .has_rootfs = true};
 
 static void maps(const struct path_rules *r, const char *request, enum path_base base,
                  const char *name)

@@ -1,7 +1,7 @@
 /*
- * The race harness. A swapper process exchanges directories and files with links that lead outside,
- * and renames a parent away, as fast as it can, while four threads go through every reader and every
- * mutator. In the same run the naive way is used as a control: it must escape, else the run proves
+ * The race harness. A swapper process exchanges directories and files with links that lead
+ * outside, and renames a parent away, as fast as it can, while four threads go through every reader
+ * and every mutator. In the same run the naive way is used as a control: it must escape, else the run proves
  * nothing. CORDON_RACE_SECONDS says how long it runs.
  */
 #include <dirent.h>

@@ -45,7 +45,8 @@ TEST(says_what_happens_in_a_directory)
         fixture_open(&f, 0);
         host_write(host(&f, form, "old"), "x");
         host_mkdir(host(&f, form, "olddir"));
-        struct cordon_root_watch *w = start(&f, at(form, ""), (struct cordon_root_watch_options){0});
+        const struct cordon_root_watch_options none = {0};
+        struct cordon_root_watch *w = start(&f, at(form, ""), none);
         NO_MORE(); /* what is there at the start is no news */
         host_mkdir(host(&f, form, "dir"));
         NEXT("addDir dir");
@@ -163,7 +164,8 @@ TEST(bounds_its_queue)
     CHECK_INT(cordon_root_watch_queue_size(w), 1);
     NEXT("addDir 3");
     cordon_root_watch_close(w);
-    w = start(&f, "", (struct cordon_root_watch_options){.max_queue = 2, .throw_on_overflow = true});
+    w = start(&f, "", (struct cordon_root_watch_options){.max_queue = 2,
+                                                         .throw_on_overflow = true});
     host_mkdir(host(&f, forms, "4"));
     host_mkdir(host(&f, forms, "5"));
     host_mkdir(host(&f, forms, "6"));
