@@ -115,7 +115,8 @@ static void invent_host(struct choices *c, struct arena *arena, struct host *h)
     h->landlock_abi = (int)pick(c, 9);
     h->nix_store = pick(c, 2) == 1;
     h->cwd = pick(c, 8) == 1 ? NULL : path(c, arena);
-    h->home = pick(c, 2) == 1 ? NULL : path(c, arena);
+    for (int i = 0; i < 2; i++)
+        h->home[i] = pick(c, 2) == 1 ? NULL : path(c, arena);
     for (size_t k = 0; k < HOST_TOP_COUNT; k++) {
         h->top[k].path = tops[k];
         h->top[k].present = pick(c, 2) == 1;

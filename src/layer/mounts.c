@@ -89,7 +89,7 @@ static int mount_tmpfs(const struct plan_step *step, struct cordon_error *err)
             return fail(err, r, "create directory", target);
     } else {
         fd = sys_open_in_root(AT_FDCWD, target, O_PATH | O_DIRECTORY);
-        if (fd < 0 && (step->flags & STEP_OPTIONAL) != 0)
+        if ((fd == -ENOENT || fd == -ENOTDIR) && (step->flags & STEP_OPTIONAL) != 0)
             return 0;
         if (fd < 0)
             return fail(err, fd, "open mount point", target);
@@ -188,7 +188,6 @@ static int mount_proc(const struct plan_step *step, struct cordon_error *err)
 {
     const struct plan_step sys = {.kind = STEP_BIND,
                                   .flags = STEP_RDONLY | STEP_OWN,
-                                  .fd = -1,
                                   .source = "/proc/sys",
                                   .target = "proc/sys"};
     bool readonly = true;
@@ -327,7 +326,7 @@ static int copy_roots(const struct plan *plan, const struct layer_trees *trees, 
 {
     for (size_t i = 1; i < plan->step_count; i++) {
         const struct plan_step *step = &plan->steps[i];
-        if (step->kind != STEP_BIND || step->fd >= 0 || strcmp(step->source, "/") != 0 ||
+        if (step->kind != STEP_BIND || (step->flags & STEP_FD) != 0 || strcmp(step->source, "/") != 0 ||
             (trees != NULL && trees->of_step[i] >= 0))
             continue;
         if (*count == EARLY_MAX)

@@ -111,7 +111,7 @@ static struct plan_step *add(struct tree *t, enum step_kind kind, const char *ta
         }
     }
     struct plan_step *step = &plan->steps[plan->step_count++];
-    *step = (struct plan_step){.kind = kind, .target = target, .mode = 0755, .fd = -1};
+    *step = (struct plan_step){.kind = kind, .target = target, .mode = 0755};
     return step;
 }
 
@@ -400,7 +400,8 @@ static void add_work(struct tree *t)
     const struct policy *policy = &t->b->policy;
     const struct plan_request *request = t->b->request;
     if (request->work.given) {
-        add_bind(t, "the directory given", "work", STEP_LISTED | (request->work.readonly ? (unsigned)STEP_RDONLY : 0));
+        add_bind(t, "the directory given", "work",
+                 STEP_LISTED | STEP_FD | (request->work.readonly ? (unsigned)STEP_RDONLY : 0));
         t->b->plan->steps[t->b->plan->step_count - 1].fd = request->work.fd;
     } else if (policy->work == WORK_HOST) {
         add_bind(t, policy->work_host, "work", STEP_LISTED);

@@ -31,6 +31,7 @@ enum step_flag {
     STEP_MAKE = 1 << 2,     /* the mount point is ours to make; without it nothing is ever created */
     STEP_LISTED = 1 << 3,   /* asked for by the policy: a final link is refused, root id-maps it */
     STEP_OWN = 1 << 4,      /* the source is what stands at the target already: bound onto itself */
+    STEP_FD = 1 << 5,       /* the caller has the source open, as `fd` */
 };
 
 struct plan_step {
@@ -39,7 +40,7 @@ struct plan_step {
     unsigned mode;
     const char *source; /* what the kind says; of a tmpfs its mount options */
     const char *target; /* relative to the new root, no leading slash; "" is the root itself */
-    int fd;             /* borrowed; of a bind: the source itself, if the caller has it open; or -1 */
+    int fd;             /* borrowed; with STEP_FD */
     uint64_t size;
 };
 

@@ -30,7 +30,7 @@ static int list_descriptors(struct spawn *s)
     for (unsigned i = 0; s->cgroup != NULL && i < s->cgroup->group_count; i++)
         s->keep[s->keep_count++] = s->cgroup->groups[i].procs_fd;
     for (size_t i = 0; i < s->plan->step_count; i++) {
-        if (s->plan->steps[i].fd >= 0) /* there is at most one */
+        if ((s->plan->steps[i].flags & STEP_FD) != 0) /* there is at most one */
             s->keep[s->keep_count++] = s->plan->steps[i].fd;
     }
     for (size_t i = 0; i < steps; i++) {

@@ -37,7 +37,7 @@ static void choose_sink(struct stream *s)
 
 int stream_open(struct stream *s, int from, int to, struct result_stream *record)
 {
-    *s = (struct stream){.from = from, .to = to, .out = -1, .cap = UINT64_MAX, .record = record};
+    *s = (struct stream){.from = from, .to = to, .out = -1, .cap = UINT64_MAX, .capture_cap = UINT64_MAX, .record = record};
     s->pending = malloc(STREAM_CHUNK);
     return s->pending == NULL ? -ENOMEM : 0;
 }
@@ -62,7 +62,8 @@ static size_t within(uint64_t cap, uint64_t before, size_t n)
 static void account(struct stream *s, size_t n)
 {
     struct result_stream *record = s->record;
-    const size_t captured = s->capture ? within(s->capture_cap, record->bytes, n) : 0;
+    const uint64_t most = s->cap < s->capture_cap ? s->cap : s->capture_cap;
+    const size_t captured = s->capture ? within(most, record->bytes, n) : 0;
     const size_t passed = s->cap_passing ? within(s->cap, record->bytes, n) : n;
     const size_t kept = s->capture ? captured : passed;
 

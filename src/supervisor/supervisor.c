@@ -16,7 +16,7 @@
 #include "supervisor/verdict.h"
 #include "sys/process.h"
 
-/* A document must end somewhere, also without a limit; each byte may become six of JSON. */
+/* Each byte may become six of JSON. */
 #define CAPTURE_UNLIMITED (16u * 1024 * 1024)
 #define CAPTURE_MAX (64u * 1024 * 1024)
 #define TICK_MIN_US 5000
@@ -299,9 +299,7 @@ static int open_streams(struct supervisor *s)
         stream->cap = plan->output_bytes;
         stream->cap_passing = plan->output_passing;
         stream->capture = s->options.capture;
-        stream->capture_cap = plan->output_bytes == POLICY_UNLIMITED ? CAPTURE_UNLIMITED
-                              : plan->output_bytes > CAPTURE_MAX     ? CAPTURE_MAX
-                                                                     : plan->output_bytes;
+        stream->capture_cap = plan->output_bytes == POLICY_UNLIMITED ? CAPTURE_UNLIMITED : CAPTURE_MAX;
         records[i]->captured = BUF_INIT(CAPTURE_MAX);
     }
     return r;

@@ -147,7 +147,8 @@ static void limits_or_end(const struct supervisor *s, struct result *result)
                 "/proc");
         verdict_refused(result);
     } else if (!shared->ended) { /* by the embedding program, the host's out-of-memory killer, ... */
-        result_reason(result, "ended by SIGKILL (signal 9) to the whole sandbox, from outside");
+        result_reason(result, s->killed ? "killed by the caller"
+                                        : "ended by SIGKILL (signal 9) to the whole sandbox, from outside");
         conclude(result, STATUS_KILLED_KILL, 137);
     } else {
         own_end(s, result);

@@ -16,13 +16,13 @@ static struct host probed(enum policy_profile profile, char *const *env)
 
 TEST(the_caller_is_described_as_it_is)
 {
-    char *const env[] = {(char[]){"HOME=/home//ann/./x/.."}, NULL};
+    char *const env[] = {(char[]){"HOME=/usr//./lib/.."}, NULL};
     char cwd[4096];
-    struct host host = probed(PROFILE_STAGE, env);
+    struct host host = probed(PROFILE_AGENT, env);
     CHECK_INT(host.uid, geteuid());
     CHECK_INT(host.gid, getegid());
     CHECK_INT(host.groups, getgroups(0, NULL));
-    CHECK_STR(host.home, "/home/ann");
+    CHECK_STR(host.home[1], "/usr"); /* $HOME; the other one is the user database's */
     CHECK(getcwd(cwd, sizeof cwd) != NULL);
     CHECK_STR(host.cwd, cwd);
     CHECK(host.cores >= 1);
@@ -37,8 +37,8 @@ TEST(a_home_that_is_no_path_and_a_directory_that_is_gone_are_unknown)
     char *const env[] = {(char[]){"HOME=elsewhere"}, NULL};
     char dir[] = "/tmp/cordon-probe-XXXXXX";
     CHECK(mkdtemp(dir) != NULL && chdir(dir) == 0 && rmdir(dir) == 0);
-    struct host host = probed(PROFILE_STAGE, env);
-    CHECK(host.home == NULL);
+    struct host host = probed(PROFILE_AGENT, env);
+    CHECK(host.home[1] == NULL);
     CHECK(host.cwd == NULL);
 }
 

@@ -49,6 +49,7 @@ static void become_init(void)
     CHECK_INT(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
     CHECK_INT(mount("proc", "/proc", "proc", 0, NULL), 0);
     CHECK_INT(mount("tmpfs", "/tmp", "tmpfs", 0, "size=16m"), 0);
+    CHECK_INT(mount("tmpfs", "/dev/shm", "tmpfs", 0, "size=16m"), 0); /* the host's may hold anything */
 }
 
 static struct shared shared;
