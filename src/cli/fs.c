@@ -11,8 +11,6 @@
 #include "base/fd.h"
 #include "base/text.h"
 
-int cli_fs(int argc, char **argv);
-
 #define ALIASES_MAX 64
 
 struct settings {

@@ -49,7 +49,9 @@ void fs_put_error(struct json_writer *w, const struct cordon_root_error *err);
 void fs_put_line(struct buf *out, const char *text); /* escaped, with a newline */
 void fs_put_counters(struct json_writer *w, const struct cordon_root_counters *n);
 
-/* ---- methods ---- */
+/* ---- the command and its methods ---- */
+
+int cli_fs(int argc, char **argv); /* argv[0] is "fs"; the exit status */
 
 struct fs_method {
     const char *name;

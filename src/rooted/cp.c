@@ -142,7 +142,9 @@ int cordon_root_cp(struct cordon_root *root, const char *from, const char *to,
 {
     struct call c = call_begin(root, "cp", err);
     __attribute__((cleanup(pair_release))) struct pair p = {.from.ref = NULL};
-    int rc = call_writable(&c, to);
+    int rc = call_options(&c, options, sizeof *options);
+    if (rc == 0)
+        rc = call_writable(&c, to);
     if (rc == 0)
         rc = pair_open(&c, from, to, "cp", &p);
     return rc < 0 ? rc : cp_pair(&c, &p, options != NULL ? options : &no_options, true);
@@ -153,7 +155,9 @@ int cordon_root_cp_list(struct cordon_root *root, const char *const *from, size_
                         struct cordon_root_error *err)
 {
     struct call c = call_begin(root, "cp", err);
-    int rc = call_writable(&c, to);
+    int rc = call_options(&c, options, sizeof *options);
+    if (rc == 0)
+        rc = call_writable(&c, to);
     for (size_t i = 0; rc == 0 && i < count; i++) {
         TARGET_AUTO(source);
         rc = target_map(&c, from[i], "cp", &source);

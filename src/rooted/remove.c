@@ -216,7 +216,7 @@ int cordon_root_rm(struct cordon_root *root, const char *const *paths, size_t co
     const struct cordon_root_rm_options none = {.size = sizeof none};
     const struct cordon_root_rm_options *o = options != NULL ? options : &none;
     struct remove_progress progress = {.call = o->progress, .user = o->user};
-    int rc = 0;
+    int rc = call_options(&c, options, sizeof *options);
     for (size_t i = 0; rc == 0 && i < count; i++)
         rc = call_writable(&c, paths[i]);
     for (size_t i = 0; rc == 0 && i < count; i++)

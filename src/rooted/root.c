@@ -97,6 +97,17 @@ struct call call_begin(struct cordon_root *root, const char *method, struct cord
     return (struct call){.root = root, .method = method, .err = err};
 }
 
+int call_options(const struct call *c, const void *options, size_t size)
+{
+    size_t given = size;
+    if (options != NULL)
+        memcpy(&given, options, sizeof given); /* the first member of each */
+    if (given == size)
+        return 0;
+    return call_fail_code(c, NULL, "ERR_INVALID_ARG_VALUE", EINVAL, "",
+                          "the options of %s do not have the size they should", c->method);
+}
+
 void target_release(struct target *t)
 {
     ref_drop(t->ref);

@@ -64,6 +64,9 @@ struct call call_begin(struct cordon_root *root, const char *method, struct cord
 /* Fails on a read-only root, before anything is touched. `request` is what the message quotes. */
 int call_writable(const struct call *c, const char *request);
 
+/* Options of a call carry their size, so that they can grow; NULL is the usual ones. */
+int call_options(const struct call *c, const void *options, size_t size);
+
 struct target {
     const char *request;       /* borrowed */
     struct base_ref *ref;      /* owned reference; NULL before target_open() */

@@ -455,7 +455,9 @@ int cordon_root_watch_open(struct cordon_root *root, const char *path,
 {
     struct call c = call_begin(root, "watch", err);
     TARGET_AUTO(t);
-    int rc = target_open(&c, path, "watch", &t);
+    int rc = call_options(&c, options, sizeof *options);
+    if (rc == 0)
+        rc = target_open(&c, path, "watch", &t);
     if (rc < 0)
         return rc;
     struct cordon_root_watch *w = calloc(1, sizeof *w);

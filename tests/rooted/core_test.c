@@ -815,6 +815,21 @@ TEST(refuses_options_without_a_home)
     CHECK_INT(cordon_root_open(&o, &r, &err), -EINVAL);
 }
 
+TEST(refuses_options_of_another_size)
+{
+    struct fixture f;
+    fixture_open(&f, 0);
+    const char *path = "a";
+    struct cordon_root_watch *w = NULL;
+    FAILS(&f, cordon_root_cp(f.root, "a", "b", &(struct cordon_root_cp_options){0}, &f.err),
+          "ERR_INVALID_ARG_VALUE");
+    FAILS(&f, cordon_root_rm(f.root, &path, 1, &(struct cordon_root_rm_options){0}, &f.err),
+          "ERR_INVALID_ARG_VALUE");
+    FAILS(&f, cordon_root_watch_open(f.root, "", &(struct cordon_root_watch_options){.size = 3}, &w,
+                                     &f.err), "ERR_INVALID_ARG_VALUE");
+    fixture_close(&f);
+}
+
 TEST(knows_the_constants_clients_need)
 {
     static const struct cordon_root_constant want[] = {
