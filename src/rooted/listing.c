@@ -76,7 +76,7 @@ static int open_dir(const struct target *t)
 static int list_entry(struct listing *l, int dir, const char *name)
 {
     struct sys_statx st;
-    if (sys_statx(dir, name, AT_SYMLINK_NOFOLLOW | AT_STATX_DONT_SYNC,
+    if (sys_statx(dir, name, AT_SYMLINK_NOFOLLOW,
                   SYS_STATX_TYPE | SYS_STATX_SIZE | SYS_STATX_MTIME, &st) < 0)
         return 0;
     char text[PATH_MAX];

@@ -319,7 +319,7 @@ static int look(struct sync_state *s, struct synced *f, uint64_t now,
 {
     struct cordon_root_data data = {0};
     int rc = read_now(f, &data);
-    if (rc == 0 && data.len != f->size && now < f->due_ms + 60000) {
+    if (rc == 0 && data.len != f->size) {
         f->size = data.len; /* still growing or shrinking: look again before telling */
         f->due_ms = now + STABLE_CHECK_MS;
         cordon_root_data_free(&data);

@@ -25,6 +25,7 @@
 #define TOP_CHECK_MS 1000
 #define QUEUE_DEFAULT 2048
 #define NAMES_MAX ((size_t)1 << 20)
+#define BUCKETS 4096
 #define PATCH_UNITS_MAX 1000000
 #define MASK                                                                             \
     (IN_CREATE | IN_DELETE | IN_MODIFY | IN_ATTRIB | IN_CLOSE_WRITE | IN_MOVED_FROM |    \
@@ -34,7 +35,8 @@ enum pending { PENDING_NONE, PENDING_ADD, PENDING_CHANGE, PENDING_UNLINK };
 
 /* A name that exists, or about which something is still to be said. */
 struct watched {
-    struct watched *next;
+    struct watched *next;                  /* of the same bucket */
+    struct watched *waiting, **waiting_at; /* in the list of those that wait, if pending */
     bool known; /* an add has been said, or it was there at the start */
     bool dir;
     enum pending pending;
@@ -57,8 +59,9 @@ struct cordon_root_watch {
     int parent_watch;               /* of the directory above, or -1 at the top of a base */
     char self[NAME_MAX + 1];        /* what the watched directory is called in it */
     char only[NAME_MAX + 1];        /* the one name that counts; "": all of the directory */
-    struct watched *names;          /* owned */
+    struct watched *names[BUCKETS]; /* owned; by hash */
     size_t name_count;
+    struct watched *waiting; /* those with something pending */
     struct queued *first, **last;
     size_t queue_size;
     uint64_t ignore_until_ms;
@@ -72,12 +75,36 @@ void cordon_root_event_free(struct cordon_root_event *event)
     cordon_root_data_free(&event->patch);
 }
 
+static struct watched **bucket(struct cordon_root_watch *w, const char *name)
+{
+    uint32_t hash = 2166136261u;
+    for (; *name != '\0'; name++)
+        hash = (hash ^ (unsigned char)*name) * 16777619u;
+    return &w->names[hash % BUCKETS];
+}
+
 static struct watched *find(struct cordon_root_watch *w, const char *name)
 {
-    struct watched *n = w->names;
+    struct watched *n = *bucket(w, name);
     while (n != NULL && strcmp(n->name, name) != 0)
         n = n->next;
     return n;
+}
+
+static void set_pending(struct cordon_root_watch *w, struct watched *n, enum pending what)
+{
+    if (n->pending == PENDING_NONE && what != PENDING_NONE) {
+        n->waiting = w->waiting;
+        n->waiting_at = &w->waiting;
+        if (n->waiting != NULL)
+            n->waiting->waiting_at = &n->waiting;
+        w->waiting = n;
+    } else if (n->pending != PENDING_NONE && what == PENDING_NONE) {
+        *n->waiting_at = n->waiting;
+        if (n->waiting != NULL)
+            n->waiting->waiting_at = n->waiting_at;
+    }
+    n->pending = what;
 }
 
 static struct watched *insert(struct cordon_root_watch *w, const char *name)
@@ -90,18 +117,20 @@ static struct watched *insert(struct cordon_root_watch *w, const char *name)
     if (n == NULL)
         return NULL;
     memcpy(n->name, name, len + 1);
-    n->next = w->names;
-    w->names = n;
+    struct watched **at = bucket(w, name);
+    n->next = *at;
+    *at = n;
     w->name_count++;
     return n;
 }
 
 static void forget(struct cordon_root_watch *w, struct watched *gone)
 {
-    struct watched **at = &w->names;
+    struct watched **at = bucket(w, gone->name);
     while (*at != gone)
         at = &(*at)->next;
     *at = gone->next;
+    set_pending(w, gone, PENDING_NONE);
     free(gone);
     w->name_count--;
 }
@@ -224,7 +253,7 @@ static uint64_t size_of(const struct cordon_root_watch *w, const struct watched 
 static void wait_for(struct cordon_root_watch *w, struct watched *n, enum pending what,
                      uint64_t delay, uint64_t now)
 {
-    n->pending = what;
+    set_pending(w, n, what);
     n->due_ms = now + delay;
     n->size = size_of(w, n);
 }
@@ -240,7 +269,7 @@ static void appeared(struct cordon_root_watch *w, const char *name, bool dir, ui
     }
     n->dir = dir;
     if (dir) {
-        n->pending = PENDING_NONE;
+        set_pending(w, n, PENDING_NONE);
         if (!n->known)
             say(w, n, "addDir", now);
         n->known = true;
@@ -291,9 +320,11 @@ static void lost_directory(struct cordon_root_watch *w, uint64_t now)
         return;
     if (w->only[0] == '\0')
         say_itself(w, "unlinkDir", now);
-    for (struct watched *n = w->names; n != NULL; n = n->next) {
-        if (n->known)
-            say(w, n, n->dir ? "unlinkDir" : "unlink", now);
+    for (size_t i = 0; i < BUCKETS; i++) {
+        for (struct watched *n = w->names[i]; n != NULL; n = n->next) {
+            if (n->known)
+                say(w, n, n->dir ? "unlinkDir" : "unlink", now);
+        }
     }
     w->finished = true;
 }
@@ -301,13 +332,15 @@ static void lost_directory(struct cordon_root_watch *w, uint64_t now)
 /* The kernel lost events: what is there now is compared with what is known. */
 static void rescan(struct cordon_root_watch *w, uint64_t now)
 {
-    for (struct watched *n = w->names, *next; n != NULL; n = next) {
-        struct stat st;
-        next = n->next;
-        if (fstatat(w->dir_fd, n->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-            vanished(w, n->name, now);
-        else
-            changed(w, n->name, now);
+    for (size_t i = 0; i < BUCKETS; i++) {
+        for (struct watched *n = w->names[i], *next; n != NULL; n = next) {
+            struct stat st;
+            next = n->next;
+            if (fstatat(w->dir_fd, n->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+                vanished(w, n->name, now);
+            else
+                changed(w, n->name, now);
+        }
     }
     struct names all = {0};
     FD_AUTO again = openat(w->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -374,10 +407,8 @@ static void drain(struct cordon_root_watch *w, uint64_t now)
 static int64_t fire(struct cordon_root_watch *w, uint64_t now)
 {
     int64_t soonest = -1;
-    for (struct watched *n = w->names, *next; n != NULL && !w->finished; n = next) {
-        next = n->next;
-        if (n->pending == PENDING_NONE)
-            continue;
+    for (struct watched *n = w->waiting, *next; n != NULL && !w->finished; n = next) {
+        next = n->waiting;
         if (n->due_ms > now) {
             int64_t left = (int64_t)(n->due_ms - now);
             soonest = soonest < 0 || left < soonest ? left : soonest;
@@ -389,7 +420,7 @@ static int64_t fire(struct cordon_root_watch *w, uint64_t now)
             soonest = soonest < 0 ? w->options.stability_ms : soonest;
             continue;
         }
-        n->pending = PENDING_NONE;
+        set_pending(w, n, PENDING_NONE);
         n->known = true;
         say(w, n, what == PENDING_ADD ? "add" : what == PENDING_CHANGE ? "change" : "unlink", now);
         if (what == PENDING_UNLINK)
@@ -547,8 +578,10 @@ void cordon_root_watch_close(struct cordon_root_watch *w)
         pop(w, &e);
         cordon_root_event_free(&e);
     }
-    while (w->names != NULL)
-        forget(w, w->names);
+    for (size_t i = 0; i < BUCKETS; i++) {
+        while (w->names[i] != NULL)
+            forget(w, w->names[i]);
+    }
     fd_close(&w->inotify_fd);
     fd_close(&w->dir_fd);
     fd_close(&w->end_fd);

@@ -215,6 +215,31 @@ TEST(sends_patches_for_what_others_change_and_no_echo)
     fixture_close(&f);
 }
 
+TEST(keeps_up_with_a_large_directory)
+{
+    struct fixture f;
+    enum { MANY = 20000, NEW = 500 };
+    alarm(120);
+    fixture_open(&f, 0);
+    int dir = open(host(&f, forms, ""), O_RDONLY | O_DIRECTORY);
+    char name[32];
+    for (int i = 0; i < MANY; i++) {
+        snprintf(name, sizeof name, "old%d", i);
+        close(openat(dir, name, O_WRONLY | O_CREAT, 0644));
+    }
+    struct cordon_root_watch *w = start(&f, "", (struct cordon_root_watch_options){0});
+    for (int i = 0; i < NEW; i++) {
+        snprintf(name, sizeof name, "new%d", i);
+        CHECK(mkdirat(dir, name, 0755) == 0);
+    }
+    for (int i = 0; i < NEW; i++)
+        NEXT(text("addDir new%d", i));
+    NO_MORE();
+    close(dir);
+    cordon_root_watch_close(w);
+    fixture_close(&f);
+}
+
 static void *end_it(void *w)
 {
     usleep(50000);
