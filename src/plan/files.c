@@ -452,6 +452,7 @@ static void mask_sockets(struct tree *t)
         if (strncmp(*e, name, sizeof name - 1) != 0)
             continue;
         const char *dir = policy_normalize_path(t->b->arena, *e + sizeof name - 2);
+        t->failed |= dir == NULL; /* a mask is never left out in silence */
         if (dir != NULL && dir[1] != '\0' && strncmp(dir, "/run/", 5) != 0)
             add_tmpfs(t, dir + 1, 4096, 0755, STEP_RDONLY | STEP_OPTIONAL);
     }
