@@ -15,7 +15,10 @@ _cordon_run='--profile=stage|module|limits|test|agent --policy=@file --within=@f
 _cordon_policy='--profile=stage|module|limits|test|agent --policy=@file --form=v1|noether --json
 --help'
 _cordon_doctor='--json --profile=stage|module|limits|test|agent --help'
-_cordon_commands='run policy doctor help'
+_cordon_fs='--root=@dir --home-alias=@none --scratch=@dir --rootfs=@dir --readonly --strict --no-xdev
+--allow-hardlink --allow-symlink --leaf-links=act --unsafe --sync=none|data|full --json --log=@file
+--stats --help'
+_cordon_commands='run fs policy doctor help'
 _cordon_policy_commands='show check normalize from-effects'
 
 # The values of one option, for the word that is being written.
@@ -71,6 +74,7 @@ _cordon() {
     case $command in
     run) table=$_cordon_run ;;
     policy) table=$_cordon_policy ;;
+    fs) table=$_cordon_fs ;;
     doctor) table=$_cordon_doctor ;;
     help)
         mapfile -t COMPREPLY < <(compgen -W "${_cordon_commands/ help/}" -- "$word")

@@ -9,6 +9,7 @@
 #include "base/nearest.h"
 #include "cli/commands.h"
 #include "cli/doctor.h"
+#include "cli/fs.h"
 #include "cli/message.h"
 #include "cli/policy.h"
 #include "cli/run.h"
@@ -25,8 +26,14 @@ static int run_policy(int argc, char **argv)
     return cli_policy(argc - 1, argv + 1);
 }
 
+static int run_fs(int argc, char **argv)
+{
+    return cli_fs(argc - 1, argv + 1);
+}
+
 static const struct command commands[] = {
     {"run", "run a command under a policy", cli_run},
+    {"fs", "one file operation that cannot leave a directory", run_fs},
     {"policy", "show, check, normalize policies; make one from effects", run_policy},
     {"doctor", "what this host can enforce, why not, and how to get it", cli_doctor},
 };
