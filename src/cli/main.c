@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include "base/nearest.h"
+#include "cli/commands.h"
+#include "cli/doctor.h"
 #include "cli/message.h"
 #include "cli/policy.h"
 #include "cli/run.h"
@@ -26,6 +28,7 @@ static int run_policy(int argc, char **argv)
 static const struct command commands[] = {
     {"run", "run a command under a policy", cli_run},
     {"policy", "show, check, normalize policies; make one from effects", run_policy},
+    {"doctor", "what this host can enforce, why not, and how to get it", cli_doctor},
 };
 #define COMMAND_COUNT (sizeof commands / sizeof commands[0])
 
@@ -46,6 +49,11 @@ static const struct command *find(const char *name)
             return &commands[i];
     }
     return NULL;
+}
+
+bool cli_has_command(const char *name)
+{
+    return find(name) != NULL;
 }
 
 static int unknown(const char *name)

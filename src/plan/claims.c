@@ -127,6 +127,8 @@ static void network(struct plan_build *b)
         cannot(c, "System V and POSIX queues are the host's");
     else if (!plan->keyring)
         cannot(c, "the session keyring is the caller's");
+    else if (!plan->switch_user && b->policy.seccomp == SECCOMP_OFF)
+        cannot(c, "without the filter keyctl() reaches the keyrings of the caller's user");
     else if (plan->netns)
         holds(c, "ipc and network namespace, keyring", PROOF_IPCNS | PROOF_NETNS | PROOF_KEYRING);
     else if (plan_scopes_sockets(plan))
@@ -152,7 +154,7 @@ static void processes(struct plan_build *b)
         (b->policy.rw.count > 0 || b->policy.rw_cwd || b->policy.work == WORK_HOST))
         cannot(c, "without the filter a set-user-ID file can be left in a writable bind");
     else if (plan->drop_caps)
-        holds(c, "user namespace", PROOF_USERNS | PROOF_NO_CAPS | PROOF_NO_NEW_PRIVS | PROOF_IDENTITY);
+        holds(c, "user namespace", PROOF_USERNS | PROOF_NO_CAPS | PROOF_NO_NEW_PRIVS | PROOF_IDENTITY | PROOF_NO_NESTING);
     else
         cannot(c, "capabilities inside the user namespace are kept");
 

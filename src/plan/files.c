@@ -197,8 +197,13 @@ static void add_dev(struct tree *t)
         add(t, STEP_DIR, "dev"); /* sealed with the root */
     else
         add_tmpfs(t, "dev", 64 * 1024, 0755, STEP_RDONLY);
-    for (size_t i = 0; i < sizeof nodes / sizeof nodes[0]; i++)
-        add(t, STEP_DEVICE, nodes[i][1])->source = nodes[i][0];
+    for (size_t i = 0; i < sizeof nodes / sizeof nodes[0]; i++) {
+        /* A shared mapping of /dev/zero is memory that the watcher could not see. */
+        if (t->b->plan->deny_memfd && strcmp(nodes[i][1], "dev/zero") == 0)
+            add(t, STEP_SPARSE, nodes[i][1]);
+        else
+            add(t, STEP_DEVICE, nodes[i][1])->source = nodes[i][0];
+    }
     add(t, STEP_DEVPTS, "dev/pts");
     add_link(t, "dev/ptmx", "pts/ptmx");
     add_link(t, "dev/fd", "/proc/self/fd");

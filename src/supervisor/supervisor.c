@@ -251,7 +251,7 @@ static void reap_init(struct supervisor *s)
 void supervisor_kill(struct supervisor *s)
 {
     if (s->spawn.pidfd >= 0)
-        sys_pidfd_signal(s->spawn.pidfd, SIGKILL); /* the kernel ends the whole pid namespace */
+        sys_kill_child(s->spawn.pidfd, s->spawn.pid); /* the kernel ends the whole pid namespace */
     s->killed = true;
 }
 

@@ -2,8 +2,8 @@
  * The watcher: memory and cpu time of the whole tree where no cgroup counts them. Init runs it; it
  * reads its own /proc, so it sees exactly what is inside.
  *
- * What it cannot see: shared memory that no page table shows any more (unmapped, or dropped by
- * madvise), kernel memory, pipe buffers.
+ * What it cannot see: kernel memory, pipe and socket buffers. Shared memory that no page table shows
+ * any more would be the worst of it: the filter lets none be made (deny_memfd).
  */
 #pragma once
 

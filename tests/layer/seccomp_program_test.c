@@ -128,6 +128,8 @@ static uint32_t expected(const struct seccomp_choice *choice, enum verdict verdi
     case VERDICT_IOCTL: ok = ioctl_ok((uint32_t)args[1]); break;
     case VERDICT_PERSONALITY: ok = personality_ok((uint32_t)args[0]); break;
     case VERDICT_SOCKET: return socket_answer(choice, (uint32_t)args[0], (uint32_t)args[2]);
+    case VERDICT_MAP:
+        return choice->deny_memfd && (args[3] & 0x21) == 0x21 ? FAILS(ENOSYS) : PASSES;
     case VERDICT_PROCESS: ok = (uint32_t)args[0] != 1; break;
     case VERDICT_PRIORITY: ok = (uint32_t)args[0] != 2 && (uint32_t)args[1] != 1; break;
     case VERDICT_IO_PRIORITY: ok = (uint32_t)args[0] != 3 && (uint32_t)args[1] != 1; break;

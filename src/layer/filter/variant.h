@@ -18,6 +18,7 @@ enum verdict {
     VERDICT_IOCTL,
     VERDICT_PERSONALITY,
     VERDICT_SOCKET,
+    VERDICT_MAP,      /* shared memory without a file: as UNSEEN */
     VERDICT_PROCESS,  /* argument 0 is a process: any but init */
     VERDICT_PRIORITY, /* argument 0 says what argument 1 names: no whole user, and not init */
     VERDICT_IO_PRIORITY,
