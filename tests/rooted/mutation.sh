@@ -3,12 +3,16 @@
 # usage: mutation.sh GUARD_H DENY TEST...
 guard_h=$1 deny=$2
 shift 2
-TMPDIR=$(mktemp -d) && chmod 1777 "$TMPDIR" && export TMPDIR || exit 1
+TMPDIR=$(mktemp -d) || exit 1
+chmod 1777 "$TMPDIR" # tests change their user
+export TMPDIR
 trap 'rm -rf "$TMPDIR"' EXIT
 guards=$(sed -n 's/^    X(\([a-z_]*\)).*/\1/p' "$guard_h")
 for test in "$@"; do
-    "$test" >/dev/null 2>&1 && "$deny" ENOSYS openat2 -- "$test" >/dev/null 2>&1 ||
-        { echo "Bail out! $test fails with every guard on"; exit 1; }
+    if ! "$test" >/dev/null 2>&1 || ! "$deny" ENOSYS openat2 -- "$test" >/dev/null 2>&1; then
+        echo "Bail out! $test fails with every guard on"
+        exit 1
+    fi
 done
 echo "1..$(echo "$guards" | wc -l)"
 n=0 failed=0
