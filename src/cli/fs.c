@@ -39,13 +39,15 @@ static void help(void)
           "  --readonly             refuse every change\n"
           "  --strict               follow no link at all\n"
           "  --no-xdev              enter no mount inside a base\n"
-          "  --allow-hardlink, --allow-symlink\n"
+          "  --allow-hardlink       open the gate of link\n"
+          "  --allow-symlink        open the gate of symlink\n"
           "  --leaf-links act       act on links that lead outside instead of refusing them\n"
           "  --unsafe               no containment; links lead anywhere\n"
           "  --sync none|data|full  what is on disk when a write returns (default: none)\n"
           "  --json                 print {\"ok\": ...}; bytes as base64\n"
           "  --log FILE             append each refusal as a line of JSON\n"
-          "  --stats                print counters on standard error\n\n"
+          "  --stats                print counters on standard error\n"
+          "  --help                 this text\n\n"
           "OPTIONS and lists are JSON; DATA '-' is standard input. Methods:\n\n",
           stdout);
     for (size_t i = 0; i < fs_method_count; i++)

@@ -127,7 +127,7 @@ static void network(struct plan_build *b)
         cannot(c, "System V and POSIX queues are the host's");
     else if (!plan->keyring)
         cannot(c, "the session keyring is the caller's");
-    else if (!plan->switch_user && b->policy.seccomp == SECCOMP_OFF)
+    else if (!plan->switch_user && plan->seccomp == SECCOMP_OFF)
         cannot(c, "without the filter keyctl() reaches the keyrings of the caller's user");
     else if (plan->netns)
         holds(c, "ipc and network namespace, keyring", PROOF_IPCNS | PROOF_NETNS | PROOF_KEYRING);
@@ -150,11 +150,12 @@ static void processes(struct plan_build *b)
 
     c = &plan->claims[CAP_PRIVILEGES];
     c->requested = true;
-    if (plan->drop_caps && plan->seccomp == SECCOMP_OFF && b->policy.seccomp == SECCOMP_OFF &&
+    if (plan->drop_caps && plan->seccomp == SECCOMP_OFF &&
         (b->policy.rw.count > 0 || b->policy.rw_cwd || b->policy.work == WORK_HOST))
         cannot(c, "without the filter a set-user-ID file can be left in a writable bind");
     else if (plan->drop_caps)
-        holds(c, "user namespace", PROOF_USERNS | PROOF_NO_CAPS | PROOF_NO_NEW_PRIVS | PROOF_IDENTITY | PROOF_NO_NESTING);
+        holds(c, "user namespace", PROOF_USERNS | PROOF_NO_CAPS | PROOF_NO_NEW_PRIVS | PROOF_IDENTITY |
+                                     (plan->pidns ? (uint32_t)PROOF_NO_NESTING : 0));
     else
         cannot(c, "capabilities inside the user namespace are kept");
 

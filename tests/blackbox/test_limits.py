@@ -85,7 +85,7 @@ HOG = """
 import mmap
 blocks = []
 for _ in range(64):
-    m = mmap.mmap(-1, 4 << 20)
+    m = mmap.mmap(-1, 4 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     for i in range(0, 4 << 20, 4096): m[i] = 1
     blocks.append(m)
 say('has it all')

@@ -6,7 +6,7 @@ from support import PRELUDE, PYTHON, inside, outside, run
 CODE = """
 import mmap
 def hold(mib):
-    m = mmap.mmap(-1, mib << 20)
+    m = mmap.mmap(-1, mib << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     for i in range(0, mib << 20, 4096): m[i] = 1
     return m
 kids = []

@@ -121,7 +121,7 @@ TEST(a_switch_takes_away_exactly_its_claims)
     check_switch(1u << OFF_NETNS, 0, 1u << CAP_NETWORK);
     check_switch(1u << OFF_IPCNS, 0, 1u << CAP_IPC);
     check_switch(1u << OFF_KEYRING, 0, 1u << CAP_IPC);
-    check_switch(1u << OFF_SECCOMP, 0, 1u << CAP_SYSCALLS | 1u << CAP_NETWORK);
+    check_switch(1u << OFF_SECCOMP, 0, 1u << CAP_SYSCALLS | 1u << CAP_NETWORK | 1u << CAP_IPC);
     check_switch(1u << OFF_RLIMITS, 0, 1u << CAP_OPEN_FILES);
     check_switch(1u << OFF_CAPABILITIES, 0, 1u << CAP_PRIVILEGES);
     check_switch(1u << OFF_WIPE, 0, 1u << CAP_ENVIRONMENT);
@@ -130,7 +130,7 @@ TEST(a_switch_takes_away_exactly_its_claims)
         if (c == CAP_FILESYSTEM)
             lost |= 1u << CAP_DEVICES;
         if (c == CAP_SYSCALLS)
-            lost |= 1u << CAP_NETWORK;
+            lost |= 1u << CAP_NETWORK | 1u << CAP_IPC;
         check_switch(0, 1u << c, lost);
     }
 }
