@@ -71,7 +71,7 @@ int layer_no_new_privs(uint32_t *proof, struct cordon_error *err)
     return 0;
 }
 
-int layer_capabilities_drop(uint32_t *proof, struct cordon_error *err)
+int layer_capabilities_drop(const struct plan *plan, uint32_t *proof, struct cordon_error *err)
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct none[2];
@@ -82,7 +82,8 @@ int layer_capabilities_drop(uint32_t *proof, struct cordon_error *err)
     long r = 0;
     for (; last < 64 && (r = sys_prctl(PR_CAPBSET_DROP, last, 0)) == 0; last++) {
     }
-    if (r != -EINVAL)
+    const bool kept = plan->bare && r == -EPERM;
+    if (r != -EINVAL && !kept)
         return fail(err, CORDON_LAYER_PRIVILEGES, r, "drop the bounding set", "prctl");
     r = sys_prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0);
     if (r == 0)
@@ -91,8 +92,8 @@ int layer_capabilities_drop(uint32_t *proof, struct cordon_error *err)
         return fail(err, CORDON_LAYER_PRIVILEGES, r, "drop capabilities", "capset");
 
     struct __user_cap_data_struct seen[2] = {{.effective = 1}, {.effective = 1}};
-    if (sys_capget(&header, seen) == 0 && memcmp(seen, none, sizeof none) == 0 && last > 0 &&
-        sys_prctl(PR_CAPBSET_READ, last - 1, 0) == 0)
+    if (sys_capget(&header, seen) == 0 && memcmp(seen, none, sizeof none) == 0 &&
+        (kept || (last > 0 && sys_prctl(PR_CAPBSET_READ, last - 1, 0) == 0)))
         *proof |= PROOF_NO_CAPS;
     return 0;
 }

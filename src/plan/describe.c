@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "plan/plan.h"
+#include "plan/build.h"
 
 static void put_number(struct plan_words *out, uint64_t value)
 {
@@ -55,7 +55,7 @@ static void requested(const struct plan *plan, enum capability c, struct plan_wo
             put_word(out, policy_seccomp_name(policy->seccomp));
         return;
     case CAP_IPC:
-        put_word(out, plan->netns || plan_scopes_sockets(plan)
+        put_word(out, plan->netns || plan->bare || plan_scopes_sockets(plan)
                           ? "private"
                           : "private, but abstract sockets of the host's network");
         return;
@@ -154,10 +154,13 @@ static void details(const struct plan *plan, enum capability c, struct plan_word
                 plan->host->groups);
         return;
     case CAP_ENVIRONMENT:
-        SAY("init holds no copy of the caller's and cannot be read");
+        SAY("init holds no copy of the caller's and cannot be read%s",
+            plan->own_proc ? "" : "; Landlock keeps processes outside closed");
         return;
     case CAP_PROCESSES:
-        SAY("the kernel ends all with init; init was the last one and was reaped");
+        SAY("the kernel ends all with init; init was the last one and was reaped%s",
+            plan->own_proc ? "" : "; /proc is the host's, read-only, because it refuses a new one: numbers and "
+                                  "command lines of the host's processes are seen");
         return;
     case CAP_IPC:
         SAY("own System V, queues%s and session keyring%s%s", plan->netns ? ", abstract sockets" : "",
@@ -181,6 +184,6 @@ void plan_describe(const struct plan *plan, enum capability c, struct plan_words
         requested(plan, c, out);
     if (claim->why != NULL)
         SAY("%s", claim->why);
-    else
+    else if (!plan->bare || !plan_bare_details(plan, c, out))
         details(plan, c, out);
 }

@@ -178,7 +178,7 @@ static void add_bind(struct tree *t, const char *source, const char *target, uns
 static void allow(struct tree *t, const char *path, uint64_t access)
 {
     struct plan *plan = t->b->plan;
-    plan->rules[plan->rule_count++] = (struct plan_rule){path, access};
+    plan->rules[plan->rule_count++] = (struct plan_rule){.path = path, .access = access};
 }
 
 /* /dev: five nodes, pseudo-terminals, and the links that programs expect. */
@@ -314,17 +314,17 @@ static const char *wrong_cwd(const struct host *host)
 }
 
 /* The caller's directory, writable at its own path: never the system's, never a whole home. */
-static int check_cwd(struct tree *t)
+int plan_check_cwd(struct plan_build *b)
 {
-    const struct host *host = t->b->request->host;
+    const struct host *host = b->request->host;
     const char *why = wrong_cwd(host);
     if (why == NULL)
         return 0;
-    err_set(t->b->err, CORDON_ERROR_POLICY, CORDON_LAYER_PLAN, 0, "make the current directory writable",
+    err_set(b->err, CORDON_ERROR_POLICY, CORDON_LAYER_PLAN, 0, "make the current directory writable",
             host->cwd == NULL ? "." : host->cwd);
-    err_why(t->b->err, why);
-    err_remedy(t->b->err, "change into the project's directory, or name what may be written "
-                          "with --profile stage --rw DIR");
+    err_why(b->err, why);
+    err_remedy(b->err, "change into the project's directory, or name what may be written "
+                       "with --profile stage --rw DIR");
     return -EINVAL;
 }
 
@@ -361,7 +361,7 @@ static size_t gather(const struct plan_build *b, struct listed *out)
 static int add_listed(struct tree *t)
 {
     const struct policy *policy = &t->b->policy;
-    int r = policy->rw_cwd ? check_cwd(t) : 0;
+    int r = policy->rw_cwd ? plan_check_cwd(t->b) : 0;
     if (r < 0)
         return r;
     const size_t room = policy->rw.count + policy->ro.count + 1;
@@ -430,14 +430,9 @@ static void mask_sockets(struct tree *t)
         add_bind(t, kept[i], kept[i] + 1, STEP_RDONLY | STEP_OPTIONAL);
     if (!t->b->policy.private_tmp)
         add_tmpfs(t, "tmp/.X11-unix", 4096, 0755, STEP_RDONLY | STEP_OPTIONAL);
-    for (char *const *e = t->b->request->caller_env; *e != NULL; e++) {
-        static const char name[] = "XDG_RUNTIME_DIR=/";
-        if (strncmp(*e, name, sizeof name - 1) != 0)
-            continue;
-        const char *dir = policy_normalize_path(t->b->arena, *e + sizeof name - 2);
-        if (dir != NULL && dir[1] != '\0' && strncmp(dir, "/run/", 5) != 0)
-            add_tmpfs(t, dir + 1, 4096, 0755, STEP_RDONLY | STEP_OPTIONAL);
-    }
+    const char *dir = t->b->request->host->runtime_dir;
+    if (dir != NULL && dir[1] != '\0' && strncmp(dir, "/run/", 5) != 0)
+        add_tmpfs(t, dir + 1, 4096, 0755, STEP_RDONLY | STEP_OPTIONAL);
 }
 
 static int guard(struct tree *t)
@@ -468,7 +463,7 @@ int plan_build_files(struct plan_build *b)
     plan->own_tree = !host_off(b->request->host, OFF_MOUNTS) && !plan_off(b, CAP_FILESYSTEM);
     if (!plan->own_tree) { /* a test switched the layer off: the host's tree as it is */
         add(&t, STEP_HOST_TREE, "");
-        add(&t, plan->pidns ? STEP_PROC : STEP_DIR, "proc");
+        add(&t, plan->own_proc ? STEP_PROC : STEP_DIR, "proc");
         return 0;
     }
     allow(&t, "/", READ);
@@ -476,10 +471,10 @@ int plan_build_files(struct plan_build *b)
     int r = b->policy.fs_mode == FS_VIEW ? view(&t) : guard(&t);
     if (r < 0)
         return r;
-    if (plan->pidns)
+    if (plan->own_proc)
         add(&t, STEP_PROC, "proc");
-    else
-        add_bind(&t, "/proc", "proc", 0);
+    else /* what stands in it is not all of this sandbox: nothing of that may be written */
+        add_bind(&t, "/proc", "proc", plan->pidns ? STEP_RDONLY : 0);
     if (!host_off(b->request->host, OFF_LANDLOCK))
         plan->landlock_abi = b->request->host->landlock_abi;
     return t.failed ? plan_no_memory(b) : 0;

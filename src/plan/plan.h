@@ -12,6 +12,7 @@
 #include "policy/policy.h"
 
 #define PLAN_NOBODY 65534
+#define PLAN_GATE_PENDING_MS 5 /* a granted fork that is younger may not be seen yet, and counts */
 
 enum step_kind {
     STEP_TMPFS,     /* an empty file system at target */
@@ -45,6 +46,7 @@ struct plan_step {
 struct plan_rule {
     const char *path; /* inside, absolute */
     uint64_t access;  /* LL_* of sys/landlock.h */
+    unsigned flags;   /* STEP_LISTED: no final link, and it must be there; STEP_OPTIONAL: or not */
 };
 
 struct plan_rlimit {
@@ -60,12 +62,13 @@ struct plan_claim {
     const char *mechanism; /* static; NULL: this host cannot, or nobody asked */
     uint32_t proof;        /* enum proof bits that must be seen */
     const char *why;       /* static; with mechanism NULL: the reason */
+    const char *instead;   /* static; with mechanism NULL: what holds in its place, if `proof` is seen */
 };
 
 /* A claim in words. */
 struct plan_words {
     char requested[96]; /* JSON */
-    char details[256];
+    char details[320];
 };
 
 struct plan {
@@ -78,13 +81,20 @@ struct plan {
     gid_t gid_inside, gid_host;
     bool switch_user; /* the caller is root: become uid_host */
 
+    bool bare;            /* the tier without namespaces: none of the following, no tree of its own */
+    bool gate;            /* bare: every fork asks init first */
+    uint64_t gate_tasks;  /* and gets EAGAIN if there are so many tasks; POLICY_UNLIMITED: never */
+    const char *work_dir; /* bare: stands for /work and /tmp, made and removed by this run; or NULL */
+
     /* namespaces: user, mount and uts always */
     bool netns, loopback, ipcns, cgroupns;
     bool pidns; /* false only where a test switched it off */
 
     /* files */
     enum policy_fs_mode fs_mode;
-    bool own_tree; /* false only where a test switched it off */
+    bool own_tree; /* false with `bare`, and where a test switched it off */
+    bool own_proc; /* /proc shows what is inside and nothing else */
+    const char *gap; /* bare: what of it Landlock cannot express; NULL: nothing */
     struct plan_step *steps;
     size_t step_count;
     struct plan_rule *rules;
@@ -138,6 +148,12 @@ int plan_compile(struct plan *plan, struct arena *arena, const struct plan_reque
 
 /* Landlock keeps abstract sockets outside of reach. */
 static inline bool plan_scopes_sockets(const struct plan *plan)
+{
+    return plan->landlock_abi >= 6;
+}
+
+/* ... and the processes: nothing inside can signal init or anybody else outside. */
+static inline bool plan_scopes_signals(const struct plan *plan)
 {
     return plan->landlock_abi >= 6;
 }

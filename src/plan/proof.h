@@ -25,5 +25,6 @@ enum proof {
     PROOF_CGROUP = 1 << 17,    /* init entered it; limits read back */
     PROOF_WATCHER = 1 << 18,   /* a first sample of the process list worked */
     PROOF_EMPTY = 1 << 19,     /* at the end: init was the last process of its namespace */
+    PROOF_GATE = 1 << 21,      /* a fork asked init and got its answer */
     PROOF_TIMER = 1 << 20,     /* the supervisor's clock runs and init can be killed */
 };

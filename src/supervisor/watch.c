@@ -6,6 +6,7 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
+#include "supervisor/tree.h"
 #include "sys/files.h"
 #include "sys/process.h"
 
@@ -99,11 +100,43 @@ static uint64_t exact_memory(struct watch *w, const char *pid)
     return bytes;
 }
 
-/* Calls for every process but init. */
+static void add_process(struct watch *w, const char *pid, bool exact, struct sample *sum)
+{
+    const struct plan *plan = w->spawn->plan;
+    if (exact) {
+        sum->resident += exact_memory(w, pid);
+        return;
+    }
+    if (plan->watch_memory)
+        add_memory(w, pid, sum);
+    if (plan->watch_cpu)
+        add_cpu(w, pid, sum);
+}
+
+/* Init's own copy: it has one thread. */
+static struct tree tree;
+
+/* For every descendant, where /proc shows others as well. */
+static void each_descendant(struct watch *w, bool exact, struct sample *sum)
+{
+    char pid[TREE_PATH_SIZE];
+    tree_read(&tree, w->proc);
+    w->blind = w->blind || tree.cut;
+    for (size_t i = 0; i < tree.count; i++) {
+        tree_path(pid, tree.pids[i], "");
+        pid[strlen(pid) - 1] = '\0';
+        add_process(w, pid, exact, sum);
+    }
+}
+
+/* For every process but init. */
 static void each_process(struct watch *w, bool exact, struct sample *sum)
 {
     _Alignas(8) char entries[4096];
-    const struct plan *plan = w->spawn->plan;
+    if (!w->spawn->plan->own_proc) {
+        each_descendant(w, exact, sum);
+        return;
+    }
     sys_call(SYS_lseek, w->proc, 0, SEEK_SET);
     for (;;) {
         long n = sys_call(SYS_getdents64, w->proc, entries, sizeof entries);
@@ -117,14 +150,7 @@ static void each_process(struct watch *w, bool exact, struct sample *sum)
             at += length;
             if (name[0] < '1' || name[0] > '9' || strcmp(name, "1") == 0)
                 continue;
-            if (exact) {
-                sum->resident += exact_memory(w, name);
-                continue;
-            }
-            if (plan->watch_memory)
-                add_memory(w, name, sum);
-            if (plan->watch_cpu)
-                add_cpu(w, name, sum);
+            add_process(w, name, exact, sum);
         }
     }
 }
@@ -157,7 +183,7 @@ void watch_start(struct watch *w, struct spawn *s)
     if (!plan->watch_memory && !plan->watch_cpu)
         return;
     w->proc = sys_open(AT_FDCWD, "/proc", O_RDONLY | O_DIRECTORY, 0);
-    for (int i = 0; plan->watch_memory && i < 3; i++) {
+    for (int i = 0; plan->watch_memory && plan->own_tree && i < 3; i++) {
         struct statfs fs;
         w->tmpfs[i] = sys_open(AT_FDCWD, places[i], O_PATH | O_DIRECTORY, 0);
         if (w->tmpfs[i] >= 0 && (sys_fstatfs(w->tmpfs[i], &fs) < 0 || fs.f_type != 0x01021994)) {

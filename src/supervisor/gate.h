@@ -1,0 +1,29 @@
+/* Init's side of the fork gate: who may fork, and how many there are. Raw calls only. */
+#pragma once
+
+#include "supervisor/tree.h"
+#include "supervisor/spawn.h"
+
+#define GATE_PENDING 64 /* grants that are remembered */
+
+struct fork_gate {
+    int listener;   /* -1: there is no gate, or it is shut for good */
+    int proc;       /* borrowed */
+    uint64_t most;  /* tasks */
+    uint64_t bound; /* there are at most so many */
+    struct {
+        uint32_t task;
+        uint64_t at_us;
+    } granted[GATE_PENDING]; /* a ring: forks that may not have happened yet */
+    unsigned next;
+    struct tree tree;
+};
+
+/* Takes the listener from the payload process and proves it with it; without one there is no gate. */
+void gate_open(struct fork_gate *gate, const struct plan *plan, int socket, int payload, int proc);
+
+/* Answers the fork that waits. */
+void gate_answer(struct fork_gate *gate);
+
+/* From now on every fork fails. */
+void gate_shut(struct fork_gate *gate);
