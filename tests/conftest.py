@@ -33,6 +33,17 @@ def probes():
     shutil.rmtree(path, ignore_errors=True)
 
 
+@pytest.fixture(scope="session")
+def deny():
+    """tests/tools/deny: runs a command on a kernel that refuses what it names."""
+    path = pathlib.Path(tempfile.mkdtemp(prefix="deny-"))
+    path.chmod(0o755)
+    subprocess.run(["gcc", "-O1", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", "-o", str(path / "deny"),
+                    str(support.HERE / "tools/deny.c"), "-lseccomp"], check=True)
+    yield str(path / "deny")
+    shutil.rmtree(path, ignore_errors=True)
+
+
 def pytest_configure(config):
     if not os.path.exists(support.BIN):
         raise pytest.UsageError(f"{support.BIN} is missing: run make first")

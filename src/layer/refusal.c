@@ -119,8 +119,7 @@ int layer_refusal_note(struct host *host, struct arena *arena, const struct poli
         return 0;
     }
     refused->userns = true;
-    snprintf(refused->error.remedy, sizeof refused->error.remedy, "%s; --allow-partial runs without", 
-             cause_of(met->errnum));
+    err_remedy(&refused->error, cause_of(met->errnum));
     if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
         return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_PLAN, errno, "name a work directory", "getrandom");
     snprintf(refused->work_dir, sizeof refused->work_dir, "%s/" WORKDIR_PREFIX "%016llx",

@@ -143,6 +143,7 @@ int layer_workdir_make(struct layer_workdir *self, const char *path, uid_t uid, 
         return fail(err, EBUSY, "keep the work directory", path);
     if ((uid != geteuid() && fchown(fd, uid, gid) < 0) || fchmod(fd, 0700) < 0) {
         r = fail(err, errno, "hand over the work directory", path);
+        err_remedy(err, "this root has no other uid to become: run cordon as an ordinary user");
         unlinkat(parent, name, AT_REMOVEDIR);
         return r;
     }

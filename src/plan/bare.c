@@ -138,16 +138,15 @@ int plan_build_bare_files(struct plan_build *b)
                               sizeof *plan->rules);
     if (plan->rules == NULL)
         return plan_no_memory(b);
+    if (!host_off(host, OFF_LANDLOCK) && !plan_off(b, CAP_FILESYSTEM))
+        plan->landlock_abi = host->landlock_abi;
     if (policy->net == NET_LOOPBACK)
         return refuse(b, "give a network of its own", "loopback",
                       "without user namespaces there is only the host's network, or none");
     plan->gap = gap_of(b);
     if (policy->work == WORK_PRIVATE || policy->private_tmp)
         plan->work_dir = host->refused.work_dir;
-    if (host_off(host, OFF_LANDLOCK) || plan_off(b, CAP_FILESYSTEM))
-        return policy->rw_cwd ? plan_check_cwd(b) : 0;
 
-    plan->landlock_abi = host->landlock_abi;
     if (policy->fs_mode == FS_GUARD)
         allow_host(b);
     else

@@ -5,6 +5,7 @@
 #include "plan/build.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -64,15 +65,18 @@ static void processes(struct plan_build *b)
     struct plan *plan = b->plan;
     struct plan_claim *wall = &plan->claims[CAP_WALL_TIME];
     struct plan_claim *c = &plan->claims[CAP_PROCESSES];
+    const uint32_t proof = PROOF_GATE | PROOF_LANDLOCK | PROOF_SECCOMP;
     const char *why = NULL;
 
-    if (!plan->gate)
+    if (plan->seccomp == SECCOMP_OFF)
+        why = "without a filter the payload can set limits on every process of the caller's, and so end what ends it";
+    else if (!plan->gate)
         why = "without the fork gate a process that keeps forking could outrun the end";
     else if (!plan_scopes_signals(plan))
         why = "below Landlock ABI 6 the payload can signal every process of the caller's, and so end what ends it";
     if (why == NULL) {
-        claim_holds(c, "subreaper, fork gate, landlock scope", PROOF_GATE | PROOF_LANDLOCK | PROOF_EMPTY);
-        claim_holds(wall, "supervisor timer", PROOF_TIMER | PROOF_GATE | PROOF_LANDLOCK);
+        claim_holds(c, "subreaper, fork gate, landlock scope", proof | PROOF_EMPTY);
+        claim_holds(wall, "supervisor timer", proof | PROOF_TIMER);
     } else {
         claim_partly(c, "subreaper", PROOF_EMPTY, why);
         claim_partly(wall, "supervisor timer", PROOF_TIMER, why);
@@ -101,6 +105,8 @@ int plan_bare_refusal(struct plan_build *b, enum capability missing)
         strncat(why, words[i], sizeof why - strlen(why) - 1);
     err_set(b->err, CORDON_ERROR_PARTIAL, CORDON_LAYER_NAMESPACES, met->errnum, met->what, met->subject);
     err_why(b->err, why);
-    err_remedy(b->err, met->remedy);
+    char remedy[sizeof met->remedy];
+    snprintf(remedy, sizeof remedy, "%.220s; --allow-partial runs without", met->remedy);
+    err_remedy(b->err, remedy);
     return -EOPNOTSUPP;
 }

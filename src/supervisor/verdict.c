@@ -168,7 +168,7 @@ void verdict(const struct supervisor *s, struct result *result)
             result_warn(result, "the user's key quota is used up: no session keyring of its own, the filter "
                                 "refuses keyctl instead");
     }
-    if (plan->host->refused.error.kind != CORDON_ERROR_NONE) {
+    if (!failed && plan->host->refused.error.kind != CORDON_ERROR_NONE) {
         const struct cordon_error *met = &plan->host->refused.error;
         result_warn(result, "this host refuses %s (%s '%s': %s): run without", plan->bare ? "user namespaces" : "a new procfs",
                     met->what, met->subject, text_errno_name(met->errnum));
