@@ -32,7 +32,7 @@ bool plan_bare_details(const struct plan *plan, enum capability c, struct plan_w
         return SAY("init killed until it had no child left, while forks were refused; numbers of the host's processes "
                    "can be asked for, but not signalled");
     case CAP_IPC:
-        return SAY("no unix socket but connected pairs, no System V, no queues; an own session keyring");
+        return SAY("no unix socket but connected pairs, no System V, no queues, no shared memory by name; an own session keyring");
     case CAP_DEVICES:
         return SAY("null, zero, full, random and urandom can be opened; no pseudo-terminals; names of others are seen");
     case CAP_PIDS:
