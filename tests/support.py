@@ -191,6 +191,30 @@ def pids_with(word):
     return pids
 
 
+def own_processes():
+    """Live processes of our program, init too, which has wiped its command line.
+
+    Root sees which file a process runs; another user is not told of one that is not dumpable, so
+    there it is the name and the owner.
+    """
+    seen = set()
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError, KeyError):
+            with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as f:
+                status = dict(line.split(":", 1) for line in f if ":" in line)
+            if status["State"].split()[0] in "ZX":
+                continue
+            if ROOT:
+                mine = os.readlink(f"/proc/{pid}/exe").split(" ")[0] in (BIN, TEST_BIN)
+            else:
+                mine = status["Name"].strip() in (os.path.basename(BIN),
+                                                  os.path.basename(TEST_BIN)) and \
+                    int(status["Uid"].split()[0]) == os.getuid()
+            if mine:
+                seen.add(int(pid))
+    return seen
+
+
 def eventually(check, seconds=5.0):
     """Waits until check() is true: for what other processes do in their own time."""
     end = time.monotonic() + seconds
@@ -220,7 +244,7 @@ def cgroups():
 
 
 def temp_files():
-    """Entries of the places for temporary files that belong to us, without pytest's own."""
+    """Entries of the places for temporary files that belong to us, without those of tests."""
     seen = set()
     for place in {"/tmp", "/var/tmp", "/dev/shm", "/run", os.environ.get("TMPDIR", "/tmp"),
                   f"/run/user/{os.getuid()}"}:
@@ -228,14 +252,15 @@ def temp_files():
             for entry in os.scandir(place):
                 with contextlib.suppress(OSError):
                     mine = entry.stat(follow_symlinks=False).st_uid == os.getuid()
-                    if mine and not entry.name.startswith(("pytest-", "cordon-check.")):
+                    if mine and not entry.name.startswith(
+                            ("pytest-", "cordon-check.", "cordon-demo.", "cordon-rooted-")):
                         seen.add(entry.path)
     return seen
 
 
 @contextlib.contextmanager
 def nothing_left(word=None):
-    """Before = after: mounts, cgroups, temporary files, processes with `word`.
+    """Before = after: mounts, cgroups, temporary files, our own processes, those with `word`.
 
     Other people may use the machine: what is new only counts if it stays, and of temporary files
     only what bears our name.
@@ -243,11 +268,12 @@ def nothing_left(word=None):
     def ours(paths):
         return {p for p in paths if "cordon" in p}
 
-    before = (mounts(), cgroups(), ours(temp_files()))
+    before = (mounts(), cgroups(), ours(temp_files()), own_processes())
     yield
 
     def left():
-        alive = {f"pid {p}" for p in pids_with(word)} if word else set()
+        alive = own_processes() - before[3] | set(pids_with(word) if word else [])
+        alive = {f"pid {pid}" for pid in alive}
         return (mounts() - before[0] | cgroups() - before[1]
                 | ours(temp_files()) - before[2] | alive)
 

@@ -102,10 +102,11 @@ sign="cordon-demo-$$"
 survivors() {
     for dir in /proc/[0-9]*; do
         [ "$dir" != "/proc/$$" ] || continue
-        if tr '\0' ' ' <"$dir/cmdline" | grep -q "sleep 60; : $sign"; then
+        # The shell itself complains about a process that has just ended.
+        if { tr '\0' ' ' <"$dir/cmdline" | grep -q "sleep 60; : $sign"; } 2>/dev/null; then
             echo "${dir#/proc/}"
         fi
-    done 2>/dev/null # a process that has just ended
+    done
 }
 hostile() {
     API_TOKEN=tok-1234567890 "$@" /usr/bin/python3 "$stage/hostile.py" "$stage/home" \

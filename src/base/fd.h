@@ -28,3 +28,12 @@ int fd_write_all(int fd, const void *data, size_t len);
 
 /* Reads until end of file or `size` bytes; the count or -errno. */
 ssize_t fd_read_full(int fd, void *data, size_t size);
+
+/*
+ * write() that raises no SIGPIPE, whatever the caller's program does about that signal: a library
+ * must not end its host because a pipe was closed.
+ */
+ssize_t fd_write_quietly(int fd, const void *data, size_t len);
+
+/* Moves it above standard error, where numbers mean nothing; closes it on failure. -errno. */
+int fd_above_standard(int fd);

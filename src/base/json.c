@@ -510,6 +510,7 @@ void json_end(struct json_writer *w, char bracket)
 static void put_bytes(struct buf *out, const char *data, size_t len)
 {
     static const char replacement[] = "\xef\xbf\xbd"; /* U+FFFD */
+    static const char hex[] = "0123456789abcdef";
     size_t plain = 0; /* start of a run that needs no change */
 
     buf_append(out, "\"", 1);
@@ -524,7 +525,7 @@ static void put_bytes(struct buf *out, const char *data, size_t len)
         if (unit == 0)
             buf_puts(out, replacement);
         else if (c == '"' || c == '\\')
-            buf_printf(out, "\\%c", c);
+            buf_append(out, (char[]){'\\', (char)c}, 2);
         else if (c == '\n')
             buf_puts(out, "\\n");
         else if (c == '\t')
@@ -532,7 +533,7 @@ static void put_bytes(struct buf *out, const char *data, size_t len)
         else if (c == '\r')
             buf_puts(out, "\\r");
         else
-            buf_printf(out, "\\u%04x", c);
+            buf_append(out, (char[]){'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]}, 6);
         plain = ++i;
     }
     buf_append(out, data + plain, len - plain);

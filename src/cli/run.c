@@ -66,7 +66,8 @@ static int open_signals(struct session *s)
         if (sigaction(passed[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
             sigaddset(&set, passed[i]);
     }
-    signal(SIGPIPE, SIG_IGN); /* a reader that goes away is an errno here */
+    signal(SIGPIPE, SIG_IGN); /* a reader that goes away is an errno here, */
+    signal(SIGXFSZ, SIG_IGN); /* and so is a file that may not grow */
     if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
         return -errno;
     s->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -115,7 +116,7 @@ static int write_text(struct session *s)
             char line[128];
             result_truncation_line(streams[i], line, sizeof line);
             n = snprintf(header, sizeof header, "%s%s\n",
-                         streams[i]->captured.len > 0 ? "\n" : "", line);
+                         streams[i]->ends_line || streams[i]->kept == 0 ? "" : "\n", line);
             r = fd_write_all(STDOUT_FILENO, header, (size_t)n);
         }
     }
@@ -133,7 +134,7 @@ static void mark_truncation(const struct session *s)
             s->options.format_text)
             continue;
         result_truncation_line(streams[i], line, sizeof line);
-        int n = snprintf(text, sizeof text, "\n%s\n", line);
+        int n = snprintf(text, sizeof text, "%s%s\n", streams[i]->ends_line || streams[i]->kept == 0 ? "" : "\n", line);
         (void)fd_write_all(1 + i, text, (size_t)n);
     }
 }
@@ -325,7 +326,7 @@ static int copy_command(struct session *s)
 
 static void add_warning(void *result, const char *pointer, const char *text)
 {
-    result_warn(result, "%s: %s", pointer, text);
+    result_warn(result, "%s (policy %s)", text, pointer);
 }
 
 static int run(struct session *s, int argc, char **argv)

@@ -21,23 +21,32 @@ int bind_refuse(struct cordon_error *err, long r, const char *what, const char *
     return (int)r;
 }
 
-int bind_open(const struct plan_step *step, bool *skip, struct stat *st,
-                       struct cordon_error *err)
+int bind_open(const struct plan_step *step, bool *skip, struct stat *st, struct cordon_error *err)
 {
     static const char what[] = "open bind source";
     const bool listed = (step->flags & STEP_LISTED) != 0;
     const bool optional = (step->flags & STEP_OPTIONAL) != 0;
-    int fd = (step->flags & STEP_OWN) != 0
-                 ? sys_open_in_root(AT_FDCWD, step->target, O_PATH)
-                 : sys_open(AT_FDCWD, step->source, O_PATH | (listed ? O_NOFOLLOW : 0), 0);
+    /* A link on the way of what the policy lists may have been made by an earlier payload. */
+    int fd = (step->flags & STEP_FD) != 0 ? (int)sys_call(SYS_fcntl, step->fd, F_DUPFD_CLOEXEC, 3)
+             : (step->flags & STEP_OWN) != 0 ? sys_open_in_root(AT_FDCWD, step->target, O_PATH)
+             : listed ? sys_open_without_links(step->source, O_PATH)
+                      : sys_open(AT_FDCWD, step->source, O_PATH, 0);
     *skip = false;
-    if (fd < 0 && optional) {
+    const bool missing = fd == -ENOENT || fd == -ENOTDIR;
+    if (missing && optional) {
         *skip = true;
         return 0;
     }
-    if (fd == -ENOENT || fd == -ENOTDIR)
+    if (fd < 0 && (step->flags & STEP_OWN) != 0)
+        return bind_refuse(err, fd, "keep read-only", step->target,
+                           fd == -ELOOP ? "a symbolic link is in the way" : "",
+                           "--profile stage --rw DIR has no such protection");
+    if (missing)
         return bind_refuse(err, fd, what, step->source, "",
-                      "create it first, or give the bind \"optional\": true in a policy document");
+                           "create it first, or give the bind \"optional\": true in a policy document");
+    if (fd == -ELOOP)
+        return bind_refuse(err, fd, what, step->source, "a symbolic link is on the way",
+                           "name the place that it leads to (readlink -f says which)");
     if (fd < 0)
         return bind_refuse(err, fd, what, step->source, "", "");
     long r = sys_call(SYS_newfstatat, fd, "", st, AT_EMPTY_PATH);
@@ -47,8 +56,6 @@ int bind_open(const struct plan_step *step, bool *skip, struct stat *st,
     }
     if (S_ISLNK(st->st_mode)) {
         sys_close(fd);
-        if (listed)
-            return bind_refuse(err, -ELOOP, what, step->source, "is a symbolic link", "name its target instead");
         *skip = true;
         return 0;
     }

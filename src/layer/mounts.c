@@ -89,7 +89,7 @@ static int mount_tmpfs(const struct plan_step *step, struct cordon_error *err)
             return fail(err, r, "create directory", target);
     } else {
         fd = sys_open_in_root(AT_FDCWD, target, O_PATH | O_DIRECTORY);
-        if (fd < 0 && (step->flags & STEP_OPTIONAL) != 0)
+        if ((fd == -ENOENT || fd == -ENOTDIR) && (step->flags & STEP_OPTIONAL) != 0)
             return 0;
         if (fd < 0)
             return fail(err, fd, "open mount point", target);
@@ -136,7 +136,12 @@ static int bind_tree(const struct plan_step *step, int prepared, bool *readonly,
         long r = sys_call(SYS_newfstatat, prepared, "", &st, AT_EMPTY_PATH);
         tree = r < 0 ? fail(err, r, "look at bind source", step->source) : prepared;
     } else {
-        tree = bind_clone(source, step, -1, err);
+        /* What should be a directory above something protected and is none (.git of a work tree)
+         * is itself what must not change. */
+        struct plan_step as = *step;
+        if ((as.flags & STEP_OWN) != 0 && !S_ISDIR(st.st_mode))
+            as.flags |= STEP_RDONLY;
+        tree = bind_clone(source, &as, -1, err);
         sys_close(source);
     }
     int target = tree < 0 ? tree : open_target(step, S_ISDIR(st.st_mode), err);
@@ -145,14 +150,17 @@ static int bind_tree(const struct plan_step *step, int prepared, bool *readonly,
         return target;
     }
     long r = sys_move_mount(tree, "", target, "", MOVE_FROM_EMPTY | MOVE_TO_EMPTY);
+    struct stat at;
+    const bool mismatch = r < 0 && sys_call(SYS_newfstatat, target, "", &at, AT_EMPTY_PATH) == 0 &&
+                          S_ISDIR(at.st_mode) != S_ISDIR(st.st_mode);
     sys_close(target);
     if ((step->flags & STEP_RDONLY) != 0) {
         struct statfs fs = {0};
         *readonly = *readonly && sys_fstatfs(tree, &fs) == 0 && (fs.f_flags & ST_RDONLY_FLAG) != 0;
     }
     sys_close(tree);
-    if (r == -ENOTDIR)
-        return bind_refuse(err, r, "bind onto", step->target,
+    if (mismatch) /* the kernel says no more than EINVAL */
+        return bind_refuse(err, -ENOTDIR, "bind onto", step->target,
                       "one of them is a directory and the other is not", "");
     return r < 0 ? fail(err, r, "mount", step->target) : 0;
 }
@@ -303,6 +311,46 @@ static bool is_own_dev(void)
            (fs.f_flags & ST_RDONLY_FLAG) != 0;
 }
 
+/*
+ * A bind of the host's whole root must be copied before the new root is stacked on it, or the copy
+ * would hold the new one, too.
+ */
+struct early {
+    size_t step;
+    int tree;
+};
+#define EARLY_MAX 4
+
+static int copy_roots(const struct plan *plan, const struct layer_trees *trees, struct early early[EARLY_MAX],
+                      size_t *count, struct cordon_error *err)
+{
+    for (size_t i = 1; i < plan->step_count; i++) {
+        const struct plan_step *step = &plan->steps[i];
+        if (step->kind != STEP_BIND || (step->flags & STEP_FD) != 0 || strcmp(step->source, "/") != 0 ||
+            (trees != NULL && trees->of_step[i] >= 0))
+            continue;
+        if (*count == EARLY_MAX)
+            return bind_refuse(err, -E2BIG, "bind", "/", "the root is listed too often", "");
+        int root = sys_open(AT_FDCWD, "/", O_PATH | O_DIRECTORY, 0);
+        int tree = root < 0 ? fail(err, root, "open", "/") : bind_clone(root, step, -1, err);
+        sys_close(root);
+        if (tree < 0)
+            return tree;
+        early[(*count)++] = (struct early){i, tree};
+    }
+    return 0;
+}
+
+/* The mount for a step that was made before its turn; -1: none. */
+static int prepared_for(size_t step, const struct layer_trees *trees, const struct early *early, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (early[i].step == step)
+            return early[i].tree;
+    }
+    return trees == NULL ? -1 : trees->of_step[step];
+}
+
 int layer_mounts_apply(const struct plan *plan, const struct layer_trees *trees, uint32_t *proof,
                        struct cordon_error *err)
 {
@@ -314,9 +362,13 @@ int layer_mounts_apply(const struct plan *plan, const struct layer_trees *trees,
         if (r < 0)
             return fail(err, r, "make mounts private", "/");
     }
-    int r = enter_root(&plan->steps[0], trees, err);
+    struct early early[EARLY_MAX];
+    size_t early_count = 0;
+    int r = copy_roots(plan, trees, early, &early_count, err);
+    if (r == 0)
+        r = enter_root(&plan->steps[0], trees, err);
     for (size_t i = 1; r == 0 && i < plan->step_count; i++)
-        r = apply_step(&plan->steps[i], trees == NULL ? -1 : trees->of_step[i], &readonly, err);
+        r = apply_step(&plan->steps[i], prepared_for(i, trees, early, early_count), &readonly, err);
     if (r == 0)
         r = seal(plan, err);
     if (r < 0)
@@ -332,6 +384,7 @@ int layer_mounts_apply(const struct plan *plan, const struct layer_trees *trees,
     if (rc < 0)
         return fail(err, rc, "leave the old root", "/");
 
+    *proof |= PROOF_MOUNTNS;
     if (readonly && is_readonly("/") && is_readonly("/proc/sys"))
         *proof |= PROOF_READONLY;
     if (is_own_dev())

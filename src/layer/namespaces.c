@@ -22,30 +22,9 @@ uint64_t layer_namespaces_flags(const struct plan *plan)
     return flags;
 }
 
-void layer_namespaces_read(struct namespace_ids *out, unsigned first, unsigned last)
+uint64_t layer_namespace_inode(enum namespace which)
 {
-    static const char *const names[] = {
-        [NS_USER] = "user", [NS_MOUNT] = "mnt", [NS_PID] = "pid", [NS_IPC] = "ipc", [NS_NET] = "net"};
-    int dir = sys_open(AT_FDCWD, "/proc/self/ns", O_PATH | O_DIRECTORY, 0);
-    for (unsigned i = first; i <= last; i++) {
-        struct stat st;
-        out->inode[i] = dir >= 0 && sys_call(SYS_newfstatat, dir, names[i], &st, 0) == 0 ? st.st_ino : 0;
-    }
-    sys_close(dir);
-}
-
-uint32_t layer_namespaces_compare(const struct namespace_ids *outside,
-                                  const struct namespace_ids *inside, unsigned first, unsigned last)
-{
-    static const uint32_t proofs[] = {[NS_USER] = PROOF_USERNS,
-                                      [NS_MOUNT] = PROOF_MOUNTNS,
-                                      [NS_PID] = PROOF_PIDNS,
-                                      [NS_IPC] = PROOF_IPCNS,
-                                      [NS_NET] = PROOF_NETNS};
-    uint32_t proof = 0;
-    for (unsigned i = first; i <= last; i++) {
-        if (outside->inode[i] != 0 && inside->inode[i] != 0 && outside->inode[i] != inside->inode[i])
-            proof |= proofs[i];
-    }
-    return proof;
+    static const char *const paths[] = {[NS_IPC] = "/proc/self/ns/ipc", [NS_NET] = "/proc/self/ns/net"};
+    struct stat st;
+    return sys_call(SYS_newfstatat, AT_FDCWD, paths[which], &st, 0) == 0 ? st.st_ino : 0;
 }

@@ -79,17 +79,6 @@ static const char *database_home(struct arena *arena, uid_t uid)
     return home;
 }
 
-/* Where the caller's own daemons listen. */
-static const char *runtime_dir(struct arena *arena, char *const *env)
-{
-    static const char name[] = "XDG_RUNTIME_DIR=/";
-    for (; *env != NULL; env++) {
-        if (strncmp(*env, name, sizeof name - 1) == 0)
-            return policy_normalize_path(arena, *env + sizeof name - 2);
-    }
-    return NULL;
-}
-
 static const char *named_home(struct arena *arena, char *const *env)
 {
     for (; *env != NULL; env++) {
@@ -119,8 +108,6 @@ int layer_probe(struct host *out, struct arena *arena, const struct policy *poli
         out->home[0] = database_home(arena, out->uid);
         out->home[1] = named_home(arena, caller_env);
     }
-    if (policy->fs_mode == FS_GUARD)
-        out->runtime_dir = runtime_dir(arena, caller_env);
     out->cwd = getcwd(cwd, sizeof cwd) != NULL && cwd[0] == '/' ? arena_strdup(arena, cwd) : NULL;
     const struct policy_limits *limits = &policy->limits;
     if (limits->mem_bytes != POLICY_UNLIMITED || limits->pids != POLICY_UNLIMITED ||

@@ -124,7 +124,7 @@ static int copy_mount(struct layer_trees *self, const char *path, int userns)
         return tree;
     long r = sys_mount_setattr(tree, "", TREE_EMPTY_PATH, &attr);
     if (r < 0) {
-        if (!beneath(path, "/sys")) /* pseudo file systems: root owns them, the payload is nobody */
+        if (!beneath(path, "/sys") && !beneath(path, "/run")) /* root's, or masked: nothing is lost */
             note_unmapped(self, path);
         attr = (struct sys_mount_attr){.set = flags, .propagation = MS_PRIVATE};
         r = sys_mount_setattr(tree, "", TREE_EMPTY_PATH, &attr);

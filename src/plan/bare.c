@@ -145,6 +145,9 @@ int plan_build_bare_files(struct plan_build *b)
     if (policy->net == NET_LOOPBACK)
         return refuse(b, "give a network of its own", "loopback",
                       "without user namespaces there is only the host's network, or none");
+    if (b->request->work.given)
+        return refuse(b, "show at another path", "/work",
+                      "without user namespaces a directory can only be had at its own path");
     plan->gap = gap_of(b);
     if (policy->work == WORK_PRIVATE || policy->private_tmp)
         plan->work_dir = host->refused.work_dir;

@@ -83,7 +83,7 @@ static void processes(struct plan_build *b)
     }
 
     c = &plan->claims[CAP_PRIVILEGES];
-    if (plan->drop_caps)
+    if (c->mechanism != NULL)
         claim_holds(c, "no_new_privs", PROOF_NO_CAPS | PROOF_NO_NEW_PRIVS | PROOF_IDENTITY);
 }
 

@@ -141,17 +141,20 @@ static void processes(struct plan_build *b)
 
     c = &plan->claims[CAP_PRIVILEGES];
     c->requested = true;
-    if (plan->drop_caps)
+    if (plan->drop_caps && plan->seccomp == SECCOMP_OFF && b->policy.seccomp == SECCOMP_OFF &&
+        (b->policy.rw.count > 0 || b->policy.rw_cwd || b->policy.work == WORK_HOST))
+        claim_cannot(c, "without the filter a set-user-ID file can be left in a writable bind");
+    else if (plan->drop_caps)
         claim_holds(c, "user namespace", PROOF_USERNS | PROOF_NO_CAPS | PROOF_NO_NEW_PRIVS | PROOF_IDENTITY);
     else
         claim_cannot(c, "capabilities inside the user namespace are kept");
 
     c = &plan->claims[CAP_ENVIRONMENT];
     c->requested = true;
-    if (plan->wipe && !plan->own_proc && plan->landlock_abi == 0)
+    if (plan->wipe && plan->host_proc && plan->landlock_abi == 0)
         claim_cannot(c, "processes of the caller's outside are in /proc, and Landlock is not there to close them");
     else if (plan->wipe)
-        claim_holds(c, "rebuilt", PROOF_INIT_SEALED | (plan->own_proc ? 0 : (unsigned)PROOF_LANDLOCK));
+        claim_holds(c, "rebuilt", PROOF_INIT_SEALED | (plan->host_proc ? (unsigned)PROOF_LANDLOCK : 0));
     else
         claim_cannot(c, "the caller's environment is in the memory of init");
 

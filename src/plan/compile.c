@@ -35,11 +35,12 @@ static void namespaces(struct plan_build *b)
     plan->keyring = !host_off(host, OFF_KEYRING) && !plan_off(b, CAP_IPC);
     plan->wipe = !host_off(host, OFF_WIPE) && !plan_off(b, CAP_ENVIRONMENT);
     if (plan->bare) {
+        plan->host_proc = true;
         plan->gate = !host_off(host, OFF_GATE) && !plan_off(b, CAP_PROCESSES);
         return;
     }
     plan->pidns = !plan_off(b, CAP_PROCESSES);
-    plan->own_proc = plan->pidns && !host->refused.procfs;
+    plan->host_proc = !plan->pidns || host->refused.procfs;
     plan->netns = b->policy.net != NET_HOST && !host_off(host, OFF_NETNS) && !plan_off(b, CAP_NETWORK);
     plan->loopback = plan->netns && b->policy.net == NET_LOOPBACK;
     plan->ipcns = !host_off(host, OFF_IPCNS) && !plan_off(b, CAP_IPC);
@@ -65,7 +66,8 @@ int plan_compile(struct plan *plan, struct arena *arena, const struct plan_reque
 {
     struct plan_build b = {
         .plan = plan, .arena = arena, .request = request, .policy = *request->policy, .err = err};
-    *plan = (struct plan){.arena = arena, .policy = request->policy, .host = request->host};
+    *plan = (struct plan){.arena = arena, .policy = request->policy, .host = request->host,
+                           .work = request->work};
     plan->bare = request->host->refused.userns;
     identity(&b);
     namespaces(&b);
@@ -75,6 +77,8 @@ int plan_compile(struct plan *plan, struct arena *arena, const struct plan_reque
         r = plan->bare ? plan_build_bare_files(&b) : plan_build_files(&b);
     if (r == 0)
         r = plan_build_payload(&b);
+    if (r < 0)
+        b.err = NULL; /* the first failure is the reason; what follows from it is not */
     int claims = plan_build_claims(&b); /* also after a failure: the ledger is in every result */
     return r < 0 ? r : claims;
 }

@@ -1,6 +1,7 @@
 /* The words of the ledger: what was asked for as JSON, and how well it holds as a sentence. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "plan/build.h"
 
@@ -135,6 +136,9 @@ static void details(const struct plan *plan, enum capability c, struct plan_word
                 plan->landlock_abi < 3 ? "; it does not check truncate() before ABI 3" : "");
         else
             SAY("there is no second layer: Landlock is not available");
+        if (plan->policy->protect.count > 0)
+            strncat(out->details, "; protected names that do not exist yet, or lie in nested repositories, are not covered",
+                    sizeof out->details - strlen(out->details) - 1);
         return;
     case CAP_NETWORK:
         SAY("%s; other socket families are refused",
@@ -150,16 +154,16 @@ static void details(const struct plan *plan, enum capability c, struct plan_word
         if (plan->switch_user)
             SAY("a host uid that only this run uses; no supplementary groups");
         else
-            SAY("the caller's own host uid; its %u supplementary groups stay, an ordinary user cannot drop them",
+            SAY("the caller's own host uid; supplementary groups that stay: %u (an ordinary user cannot drop them)",
                 plan->host->groups);
         return;
     case CAP_ENVIRONMENT:
         SAY("init holds no copy of the caller's and cannot be read%s",
-            plan->own_proc ? "" : "; Landlock keeps processes outside closed");
+            !plan->host_proc ? "" : "; Landlock keeps processes outside closed");
         return;
     case CAP_PROCESSES:
         SAY("the kernel ends all with init; init was the last one and was reaped%s",
-            plan->own_proc ? "" : "; /proc is the host's, read-only, because it refuses a new one: numbers and "
+            !plan->host_proc ? "" : "; /proc is the host's, read-only, because it refuses a new one: numbers and "
                                   "command lines of the host's processes are seen");
         return;
     case CAP_IPC:

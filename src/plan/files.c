@@ -298,10 +298,12 @@ static unsigned depth_of(const char *path)
 
 static const char *wrong_cwd(const struct host *host)
 {
-    static const char *const system[] = {"/",    "/bin",  "/boot", "/dev", "/etc", "/home", "/lib", "/proc",
+    static const char *const system[] = {"/",    "/bin",  "/boot", "/etc", "/home", "/lib",
                                          "/root", "/run", "/sbin", "/sys", "/usr", "/var"};
     if (host->cwd == NULL)
         return "the current directory no longer exists";
+    if (policy_path_beneath(host->cwd, "/proc") || policy_path_beneath(host->cwd, "/dev"))
+        return "the sandbox has a /proc and a /dev of its own";
     for (size_t i = 0; i < sizeof system / sizeof system[0]; i++) {
         if (strcmp(host->cwd, system[i]) == 0)
             return "the current directory belongs to the system";
@@ -393,6 +395,25 @@ static int add_listed(struct tree *t)
     return 0;
 }
 
+static void add_work(struct tree *t)
+{
+    const struct policy *policy = &t->b->policy;
+    const struct plan_request *request = t->b->request;
+    if (request->work.given) {
+        add_bind(t, "the directory given", "work",
+                 STEP_LISTED | STEP_FD | (request->work.readonly ? (unsigned)STEP_RDONLY : 0));
+        t->b->plan->steps[t->b->plan->step_count - 1].fd = request->work.fd;
+    } else if (policy->work == WORK_HOST) {
+        add_bind(t, policy->work_host, "work", STEP_LISTED);
+    } else if (policy->work == WORK_PRIVATE) {
+        add_tmpfs(t, "work", policy->tmp_bytes, 0700, STEP_MAKE);
+    } else {
+        return;
+    }
+    if (!request->work.given || !request->work.readonly)
+        allow(t, "/work", READ | WRITE);
+}
+
 static int view(struct tree *t)
 {
     const struct policy *policy = &t->b->policy;
@@ -405,15 +426,19 @@ static int view(struct tree *t)
     add_dev(t);
     add_tmpfs(t, "tmp", policy->tmp_bytes, 01777, STEP_MAKE);
     allow(t, "/tmp", WRITE);
+    add_work(t); /* before the binds: the current directory may lie beneath a /work of the host's */
     r = add_listed(t);
-    if (r < 0)
-        return r;
-    if (policy->work == WORK_HOST)
-        add_bind(t, policy->work_host, "work", STEP_LISTED);
-    else
-        add_tmpfs(t, "work", policy->tmp_bytes, 0700, STEP_MAKE);
-    allow(t, "/work", READ | WRITE);
-    return 0;
+    if (r == 0 && policy->work == WORK_HOST)
+        add_protected(t, "/work");
+    return r;
+}
+
+static void mask_runtime(struct tree *t, const char *dir)
+{
+    if (dir == NULL || dir[1] == '\0' || strncmp(dir, "/run/", 5) == 0)
+        return;
+    add_tmpfs(t, dir + 1, 4096, 0755, STEP_RDONLY | STEP_OPTIONAL);
+    t->b->plan->runtime_dir = dir;
 }
 
 /*
@@ -430,9 +455,16 @@ static void mask_sockets(struct tree *t)
         add_bind(t, kept[i], kept[i] + 1, STEP_RDONLY | STEP_OPTIONAL);
     if (!t->b->policy.private_tmp)
         add_tmpfs(t, "tmp/.X11-unix", 4096, 0755, STEP_RDONLY | STEP_OPTIONAL);
-    const char *dir = t->b->request->host->runtime_dir;
-    if (dir != NULL && dir[1] != '\0' && strncmp(dir, "/run/", 5) != 0)
-        add_tmpfs(t, dir + 1, 4096, 0755, STEP_RDONLY | STEP_OPTIONAL);
+    for (char *const *e = t->b->request->caller_env; *e != NULL; e++) {
+        static const char name[] = "XDG_RUNTIME_DIR=/";
+        if (strncmp(*e, name, sizeof name - 1) != 0)
+            continue;
+        const char *dir = policy_normalize_path(t->b->arena, *e + sizeof name - 2);
+        t->failed |= dir == NULL; /* a mask is never left out in silence */
+        mask_runtime(t, dir);
+    }
+    if (t->b->plan->runtime_dir == NULL)
+        mask_runtime(t, t->b->request->host->refused.runtime_dir);
 }
 
 static int guard(struct tree *t)
@@ -463,7 +495,7 @@ int plan_build_files(struct plan_build *b)
     plan->own_tree = !host_off(b->request->host, OFF_MOUNTS) && !plan_off(b, CAP_FILESYSTEM);
     if (!plan->own_tree) { /* a test switched the layer off: the host's tree as it is */
         add(&t, STEP_HOST_TREE, "");
-        add(&t, plan->own_proc ? STEP_PROC : STEP_DIR, "proc");
+        add(&t, plan->host_proc ? STEP_DIR : STEP_PROC, "proc");
         return 0;
     }
     allow(&t, "/", READ);
@@ -471,7 +503,7 @@ int plan_build_files(struct plan_build *b)
     int r = b->policy.fs_mode == FS_VIEW ? view(&t) : guard(&t);
     if (r < 0)
         return r;
-    if (plan->own_proc)
+    if (!plan->host_proc)
         add(&t, STEP_PROC, "proc");
     else /* what stands in it is not all of this sandbox: nothing of that may be written */
         add_bind(&t, "/proc", "proc", plan->pidns ? STEP_RDONLY : 0);

@@ -51,6 +51,8 @@ struct host_refusals {
     bool procfs;               /* no procfs of its own, as in containers that cover parts of theirs */
     struct cordon_error error; /* of the last: the step, its errno, and what to do about it */
 
+    const char *runtime_dir; /* the caller's, from the first plan: its environment is gone; or NULL */
+
     /* with userns */
     char work_dir[HOST_WORK_SIZE]; /* a name for a directory that this run alone will have */
     const char **top;              /* in guard mode: the paths of what stands in "/"; NULL at the end */
@@ -68,7 +70,6 @@ struct host {
     const char *cwd;  /* the caller's, absolute; NULL if it is gone */
     const char *home[2]; /* the caller's, by the user database and by $HOME, without links; or NULL */
     uid_t spare_uid;  /* with uid 0: a host uid that nobody uses, for this run */
-    const char *runtime_dir; /* the caller's XDG_RUNTIME_DIR, normalised; or NULL */
     struct host_refusals refused;
     uint32_t off;     /* bits 1 << enum host_switch */
     uint32_t off_capabilities; /* bits 1 << enum capability */

@@ -59,7 +59,7 @@ static void rlimits(struct plan_build *b)
 
     if (host_off(b->request->host, OFF_RLIMITS))
         return;
-    limit(plan, RLIMIT_CORE, 0, 0); /* a core file would be written by the host's own rules */
+    limit(plan, RLIMIT_CORE, 1, 1); /* no file is that small, and only 1 stops a pipe of the host's */
     if (limits->nofile != POLICY_UNLIMITED && !plan_off(b, CAP_OPEN_FILES)) {
         limit(plan, RLIMIT_NOFILE, limits->nofile, limits->nofile);
         plan->nofile = limits->nofile;
@@ -84,7 +84,7 @@ static const char *work_directory(struct plan_build *b)
         return b->policy.cwd;
     if (b->policy.fs_mode == FS_GUARD || b->policy.rw_cwd)
         return b->request->host->cwd;
-    return "/work";
+    return b->policy.work == WORK_NONE ? "/" : "/work";
 }
 
 int plan_build_payload(struct plan_build *b)

@@ -32,6 +32,7 @@ enum step_flag {
     STEP_MAKE = 1 << 2,     /* the mount point is ours to make; without it nothing is ever created */
     STEP_LISTED = 1 << 3,   /* asked for by the policy: a final link is refused, root id-maps it */
     STEP_OWN = 1 << 4,      /* the source is what stands at the target already: bound onto itself */
+    STEP_FD = 1 << 5,       /* the caller has the source open, as `fd` */
 };
 
 struct plan_step {
@@ -40,6 +41,7 @@ struct plan_step {
     unsigned mode;
     const char *source; /* what the kind says; of a tmpfs its mount options */
     const char *target; /* relative to the new root, no leading slash; "" is the root itself */
+    int fd;             /* borrowed; with STEP_FD */
     uint64_t size;
 };
 
@@ -71,10 +73,19 @@ struct plan_words {
     char details[320];
 };
 
+/* An open directory that becomes /work, instead of what the policy says. */
+struct plan_work {
+    bool given;
+    int fd;
+    bool readonly;
+};
+
 struct plan {
     struct arena *arena; /* borrowed; everything below lives there */
     const struct policy *policy; /* borrowed */
     const struct host *host;     /* borrowed */
+    struct plan_work work;       /* as it was requested */
+    const char *runtime_dir;     /* the caller's XDG_RUNTIME_DIR, where it was masked; or NULL */
 
     /* identity */
     uid_t uid_inside, uid_host;
@@ -93,7 +104,7 @@ struct plan {
     /* files */
     enum policy_fs_mode fs_mode;
     bool own_tree; /* false with `bare`, and where a test switched it off */
-    bool own_proc; /* /proc shows what is inside and nothing else */
+    bool host_proc; /* /proc is the host's: it shows more than what is inside */
     const char *gap; /* bare: what of it Landlock cannot express; NULL: nothing */
     struct plan_step *steps;
     size_t step_count;
@@ -136,6 +147,7 @@ struct plan_request {
     const struct host *host;
     char *const *command;    /* NULL at the end */
     char *const *caller_env; /* NULL at the end */
+    struct plan_work work;
 };
 
 /*

@@ -5,10 +5,10 @@
 #pragma once
 
 enum proof {
-    PROOF_USERNS = 1 << 0,     /* namespaces: another inode than the caller's */
-    PROOF_MOUNTNS = 1 << 1,
-    PROOF_PIDNS = 1 << 2,
-    PROOF_IPCNS = 1 << 3,
+    PROOF_USERNS = 1 << 0,     /* an id map could be written */
+    PROOF_MOUNTNS = 1 << 1,    /* the root could be changed by pivot_root() */
+    PROOF_PIDNS = 1 << 2,      /* init is pid 1 */
+    PROOF_IPCNS = 1 << 3,      /* another inode than the caller's */
     PROOF_NETNS = 1 << 4,
     PROOF_NET_QUIET = 1 << 5,  /* no interface is up, but lo where loopback was asked for */
     PROOF_READONLY = 1 << 6,   /* the root and every read-only bind say ST_RDONLY */
@@ -23,7 +23,7 @@ enum proof {
     PROOF_KEYRING = 1 << 15,   /* another session keyring than the caller's */
     PROOF_INIT_SEALED = 1 << 16, /* init is not dumpable and holds no environment */
     PROOF_CGROUP = 1 << 17,    /* init entered it; limits read back */
-    PROOF_WATCHER = 1 << 18,   /* a first sample of the process list worked */
+    PROOF_WATCHER = 1 << 18,   /* the process list can be read, shown on init */
     PROOF_EMPTY = 1 << 19,     /* at the end: init was the last process of its namespace */
     PROOF_GATE = 1 << 21,      /* a fork asked init and got its answer */
     PROOF_TIMER = 1 << 20,     /* the supervisor's clock runs and init can be killed */

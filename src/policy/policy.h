@@ -46,7 +46,7 @@ enum policy_forbidden {
 enum policy_overflow { OVERFLOW_TRUNCATE, OVERFLOW_KILL };
 enum policy_backend { BACKEND_AUTO, BACKEND_NATIVE, BACKEND_BWRAP, BACKEND_POSIX, BACKEND_NONE };
 enum policy_work {
-    WORK_NONE,    /* no /work (guard mode) */
+    WORK_NONE,    /* no /work: always in guard mode */
     WORK_PRIVATE, /* an empty tmpfs */
     WORK_HOST,    /* a directory of the host's, read-write */
 };
@@ -117,7 +117,7 @@ struct policy {
     enum policy_seccomp seccomp;
     enum policy_forbidden on_forbidden;
     const char *cwd;           /* inside; NULL: the caller's own in guard mode and with rw_cwd, else
-                                  /work */
+                                  /work, or / where there is none */
     enum policy_backend backend;
     struct policy_names require; /* CAPABILITY or CAPABILITY:MECHANISM */
     bool allow_partial;

@@ -32,6 +32,8 @@ const char *status_name(enum status s); /* "NONZERO_EXIT" */
 struct result_stream {
     struct buf captured; /* owned; at most the cap, without the [TRUNCATED] line */
     uint64_t bytes;      /* all that the payload wrote */
+    uint64_t kept;       /* of them: captured, or passed on if nothing is captured */
+    bool ends_line;      /* the last byte kept is a newline */
     bool truncated;
 };
 

@@ -27,11 +27,12 @@ bool supervisor_fall_back(struct supervisor *s, struct plan *plan, struct host *
     /* The caller's own environment may be gone by now. What the first plan made of it gives the same
      * again: the rules are idempotent. */
     const struct plan_request request = {
-        .policy = plan->policy, .host = host, .command = plan->argv, .caller_env = plan->envp};
+        .policy = plan->policy, .host = host, .command = plan->argv, .caller_env = plan->envp, .work = plan->work};
     struct arena *arena = plan->arena;
     if (s->spawn.shared != NULL)
         s->spawn.shared->failed = s->spawn.shared->payload_failed = false;
     result->error = (struct cordon_error){0};
+    host->refused.runtime_dir = plan->runtime_dir;
     int r = layer_refusal_note(host, arena, plan->policy, kind, &met, &result->error);
     if (r == 0)
         r = plan_compile(plan, arena, &request, &result->error);

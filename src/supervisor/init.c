@@ -25,7 +25,6 @@
 #define CLONE_NEWCGROUP 0x02000000
 #endif
 
-#define PAYLOAD_STACK (64 * 1024)
 #define HOSTNAME "cordon"
 
 _Noreturn void init_give_up(struct spawn *s, int payload)
@@ -55,6 +54,15 @@ void init_close_strangers(const struct spawn *s)
         from = fd >= from ? fd + 1 : from;
     }
     sys_close_range(from, ~0u, 0);
+}
+
+/* A caller may have closed 0 to 2; what init opens for itself must not get numbers that mean something. */
+void init_fill_standard(void)
+{
+    for (int fd = 0; fd < 3; fd++) {
+        if (sys_call(SYS_fcntl, fd, F_GETFD) == -EBADF)
+            sys_open(AT_FDCWD, "/dev/null", O_RDONLY, 0); /* the lowest free number is this one */
+    }
 }
 
 /*
@@ -145,9 +153,10 @@ static int build(struct spawn *s, int payload, int payload_fd)
         r = layer_landlock_rules(plan, s->ruleset, &shared->error);
     if (r < 0)
         return r;
-    struct namespace_ids inside = {0};
-    layer_namespaces_read(&inside, NS_USER, NS_IPC);
-    seen |= layer_namespaces_compare(&s->outside, &inside, NS_USER, NS_IPC);
+    /* The maps could be written. */
+    seen |= PROOF_USERNS | (sys_call(SYS_getpid) == 1 ? PROOF_PIDNS : 0);
+    if (spawn_has_own(s, NS_IPC))
+        seen |= PROOF_IPCNS;
 
     r = init_wait_for_payload(s, payload);
     if (r < 0)
@@ -205,7 +214,7 @@ void init_settle(struct spawn *s)
         defer_teardown();
     /* It has nothing to lose: on failure init keeps rights that nobody can reach. */
     layer_no_new_privs(&ignored, NULL);
-    layer_capabilities_drop(s->plan, &ignored, NULL);
+    layer_capabilities_drop(&ignored, NULL);
 }
 
 static void signal_all(const struct spawn *s, int payload, int sig)
@@ -299,18 +308,18 @@ void init_create_ruleset(struct spawn *s)
 
 _Noreturn static __attribute__((noinline)) void namespace_init(struct spawn *s)
 {
-    _Alignas(16) char stack[PAYLOAD_STACK];
     int payload_fd = -1;
 
     sys_call(SYS_setsid); /* a terminal's signals are the supervisor's to pass on */
     sys_default_action(SIGCHLD); /* a caller that ignores it would make children vanish unseen */
     init_close_strangers(s);
+    init_fill_standard();
     init_tie_to_supervisor(s);
     if (init_enter_cgroup(s) < 0 || (s->plan->switch_user && become_user(s) < 0))
         init_give_up(s, 0);
     init_create_ruleset(s);
     int children = init_watch_children(s);
-    int payload = clone(spawn_payload, stack + sizeof stack, CLONE_VM | CLONE_PIDFD | SIGCHLD, s, &payload_fd);
+    int payload = clone(spawn_payload, s->stack + SPAWN_STACK, CLONE_VM | CLONE_PIDFD | SIGCHLD, s, &payload_fd);
     if (payload < 0) {
         init_fail(s, CORDON_LAYER_PROCESS, -errno, "clone the payload process", "clone");
         init_give_up(s, 0);

@@ -84,11 +84,8 @@ static int prepare(struct spawn *s, const struct sock_fprog *filter, int *rulese
     int r = layer_network_apply(plan, &seen, &shared->payload_error);
     if (r < 0)
         return r;
-    if (plan->netns) {
-        struct namespace_ids inside = {0};
-        layer_namespaces_read(&inside, NS_NET, NS_NET);
-        seen |= layer_namespaces_compare(&s->outside, &inside, NS_NET, NS_NET);
-    }
+    if (plan->netns && spawn_has_own(s, NS_NET))
+        seen |= PROOF_NETNS;
     __atomic_or_fetch(proof, seen, __ATOMIC_RELAXED);
     __atomic_store_n(&shared->network, GATE_OPEN, __ATOMIC_RELEASE);
     sys_futex_wake(&shared->network);
@@ -116,7 +113,8 @@ static int prepare(struct spawn *s, const struct sock_fprog *filter, int *rulese
     if (r == 0)
         r = layer_no_new_privs(&seen, &shared->payload_error);
     if (r == 0 && plan->drop_caps)
-        r = layer_capabilities_drop(plan, &seen, &shared->payload_error);
+        r = plan->bare ? layer_capabilities_clear(&seen, &shared->payload_error)
+                       : layer_capabilities_drop(&seen, &shared->payload_error);
     if (r < 0)
         return r;
     if (filter != NULL) {

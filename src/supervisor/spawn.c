@@ -20,7 +20,7 @@ static int list_descriptors(struct spawn *s)
 {
     const size_t steps = s->trees == NULL ? 0 : s->trees->step_count;
     const size_t host = s->trees == NULL ? 0 : s->trees->host_count;
-    s->keep = arena_array(s->plan->arena, 4 + CGROUP_CONTROLLER_COUNT + steps + host, sizeof *s->keep);
+    s->keep = arena_array(s->plan->arena, 5 + CGROUP_CONTROLLER_COUNT + steps + host, sizeof *s->keep);
     if (s->keep == NULL)
         return -ENOMEM;
     s->keep_count = 0;
@@ -29,6 +29,10 @@ static int list_descriptors(struct spawn *s)
         s->keep[s->keep_count++] = s->stdio[i];
     for (unsigned i = 0; s->cgroup != NULL && i < s->cgroup->group_count; i++)
         s->keep[s->keep_count++] = s->cgroup->groups[i].procs_fd;
+    for (size_t i = 0; i < s->plan->step_count; i++) {
+        if ((s->plan->steps[i].flags & STEP_FD) != 0) /* there is at most one */
+            s->keep[s->keep_count++] = s->plan->steps[i].fd;
+    }
     for (size_t i = 0; i < steps; i++) {
         if (s->trees->of_step[i] >= 0)
             s->keep[s->keep_count++] = s->trees->of_step[i];
@@ -63,14 +67,22 @@ int spawn_start(struct spawn *s, struct cordon_error *err)
         s->shared = NULL;
         return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, errno, "map the shared page", "mmap");
     }
+    s->stack = mmap(NULL, SPAWN_STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    if (s->stack == MAP_FAILED) {
+        s->stack = NULL;
+        return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, errno, "map a stack", "mmap");
+    }
     if (pipe2(life, O_CLOEXEC) < 0)
         return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, errno, "make a pipe", "pipe2");
-    s->life = life[0];
     s->control = life[1];
+    s->life = fd_above_standard(life[0]); /* init closes 0 to 2 when it has settled */
+    if (s->life < 0)
+        return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, -s->life, "make a pipe", "fcntl");
     if (list_descriptors(s) < 0)
         return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, ENOMEM, "list descriptors", "");
     layer_identity_prepare(&s->identity, s->plan);
-    layer_namespaces_read(&s->outside, 0, NAMESPACE_COUNT - 1);
+    for (int i = 0; i < NAMESPACE_COUNT; i++)
+        s->outside.inode[i] = layer_namespace_inode((enum namespace)i);
 
     /* Nothing may interrupt the children before they are what they are to be. */
     const uint64_t all = ~UINT64_C(0);

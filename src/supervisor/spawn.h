@@ -46,10 +46,13 @@ struct shared {
     uint64_t mem_peak; /* by the watcher; 0: it did not run */
 };
 
+#define SPAWN_STACK (64 * 1024) /* not on the caller's own, which may be small */
+
 struct spawn {
     const struct plan *plan;            /* borrowed */
     const struct layer_cgroup *cgroup;  /* borrowed; NULL: none */
     struct shared *shared;              /* owned; mapped shared */
+    char *stack;                        /* owned; of the payload process until exec */
     struct layer_identity identity;
     const struct layer_trees *trees;    /* borrowed; mounts made with root's rights; NULL: none */
     int *keep;                          /* borrowed; the descriptors that init needs, sorted */
@@ -71,6 +74,13 @@ struct spawn {
     int pidfd;   /* owned */
     int control; /* owned; write end of life: a byte is a signal for everything inside */
 };
+
+/* The caller's namespace is known, and this process has another one. */
+static inline bool spawn_has_own(const struct spawn *s, enum namespace which)
+{
+    const uint64_t inode = layer_namespace_inode(which);
+    return inode != 0 && s->outside.inode[which] != 0 && inode != s->outside.inode[which];
+}
 
 /* The two children. */
 _Noreturn void spawn_init(struct spawn *s);

@@ -37,7 +37,7 @@ static void choose_sink(struct stream *s)
 
 int stream_open(struct stream *s, int from, int to, struct result_stream *record)
 {
-    *s = (struct stream){.from = from, .to = to, .out = -1, .cap = UINT64_MAX, .record = record};
+    *s = (struct stream){.from = from, .to = to, .out = -1, .cap = UINT64_MAX, .capture_cap = UINT64_MAX, .record = record};
     s->pending = malloc(STREAM_CHUNK);
     return s->pending == NULL ? -ENOMEM : 0;
 }
@@ -51,19 +51,30 @@ void stream_close(struct stream *s)
     s->pending = NULL;
 }
 
-/* Cuts at the cap: what is captured, and, where the cap holds for it, what is passed on. */
+/* How many of the next n bytes a cap lets through. */
+static size_t within(uint64_t cap, uint64_t before, size_t n)
+{
+    const uint64_t left = before < cap ? cap - before : 0;
+    return n < left ? n : (size_t)left;
+}
+
+/* Cuts at the caps: what is captured, and, where the cap holds for it, what is passed on. */
 static void account(struct stream *s, size_t n)
 {
-    const uint64_t before = s->record->bytes;
-    const uint64_t left = before < s->cap ? s->cap - before : 0;
-    const size_t kept = n < left ? n : (size_t)left;
-    s->record->bytes += n;
-    if (kept < n)
-        s->record->truncated = s->capture || s->cap_passing;
-    if (s->capture)
-        buf_append(&s->record->captured, s->pending, kept);
+    struct result_stream *record = s->record;
+    const uint64_t most = s->cap < s->capture_cap ? s->cap : s->capture_cap;
+    const size_t captured = s->capture ? within(most, record->bytes, n) : 0;
+    const size_t passed = s->cap_passing ? within(s->cap, record->bytes, n) : n;
+    const size_t kept = s->capture ? captured : passed;
+
+    record->bytes += n;
+    record->kept += kept;
+    record->truncated = record->truncated || kept < n;
+    if (kept > 0)
+        record->ends_line = s->pending[kept - 1] == '\n';
+    buf_append(&record->captured, s->pending, captured);
     s->start = 0;
-    s->end = s->to < 0 || s->broken ? 0 : s->cap_passing ? kept : n;
+    s->end = s->to < 0 || s->broken ? 0 : passed;
 }
 
 int stream_read(struct stream *s)

@@ -29,9 +29,9 @@ struct stream {
     bool from_armed, out_armed; /* as last told to epoll */
 
     uint64_t cap;      /* UINT64_MAX: none */
+    uint64_t capture_cap; /* a document must end somewhere, also without a limit */
     bool cap_passing;  /* holds for what passes through, too */
     bool capture;
-    uint64_t passed;   /* bytes handed to the pending buffer */
     struct result_stream *record; /* borrowed */
 
     char *pending;     /* owned; STREAM_CHUNK bytes */

@@ -18,8 +18,6 @@
 #include "sys/files.h"
 #include "sys/process.h"
 
-#define PAYLOAD_STACK (64 * 1024)
-
 /* Init's own copy: it is a process with one thread. */
 static struct fork_gate gate;
 
@@ -120,13 +118,13 @@ static int build(struct spawn *s, int payload, int socket, int proc)
 
 void subreaper_init(struct spawn *s)
 {
-    _Alignas(16) char stack[PAYLOAD_STACK];
     int pair[2] = {-1, -1};
     int payload_fd = -1;
 
     sys_call(SYS_setsid);
     sys_default_action(SIGCHLD);
     init_close_strangers(s);
+    init_fill_standard();
     init_tie_to_supervisor(s);
     if (become_init(s) < 0)
         init_give_up(s, 0);
@@ -143,7 +141,7 @@ void subreaper_init(struct spawn *s)
     }
     s->gate_socket = pair[1];
     s->pid = (int)sys_call(SYS_getpid);
-    int payload = clone(spawn_payload, stack + sizeof stack, CLONE_VM | CLONE_PIDFD | SIGCHLD, s, &payload_fd);
+    int payload = clone(spawn_payload, s->stack + SPAWN_STACK, CLONE_VM | CLONE_PIDFD | SIGCHLD, s, &payload_fd);
     if (payload < 0) {
         init_fail(s, CORDON_LAYER_PROCESS, -errno, "clone the payload process", "clone");
         init_give_up(s, 0);

@@ -8,6 +8,7 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -15,7 +16,9 @@
 #include "supervisor/verdict.h"
 #include "sys/process.h"
 
-#define CAPTURE_MAX (256u * 1024 * 1024)
+/* Each byte may become six of JSON. */
+#define CAPTURE_UNLIMITED (16u * 1024 * 1024)
+#define CAPTURE_MAX (64u * 1024 * 1024)
 #define TICK_MIN_US 5000
 #define TICK_MAX_US 100000
 
@@ -50,7 +53,7 @@ static void close_input(struct supervisor *s)
 static void write_input(struct supervisor *s)
 {
     while (s->input.start < s->input.end) {
-        ssize_t n = write(s->input.to, s->input.pending + s->input.start, s->input.end - s->input.start);
+        ssize_t n = fd_write_quietly(s->input.to, s->input.pending + s->input.start, s->input.end - s->input.start);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0 && errno != EAGAIN)
@@ -108,7 +111,8 @@ static void update_stream(struct supervisor *s, unsigned i)
         stream->broken = true; /* not a thing that one can wait for */
         stream->start = stream->end;
     }
-    if (s->overflow == 0 && s->plan->on_overflow == OVERFLOW_KILL && stream->record->truncated) {
+    if (s->overflow == 0 && s->plan->on_overflow == OVERFLOW_KILL && (stream->capture || stream->cap_passing) &&
+        stream->record->bytes > stream->cap) {
         s->overflow = 1 + (int)i;
         supervisor_kill(s);
     }
@@ -226,6 +230,16 @@ static void look_at_signals(struct supervisor *s)
 
 /* ---- the end of init ---- */
 
+/* The kernel looks for unreachable sockets when one is closed: let it find init's ring now. */
+static void nudge_collector(void)
+{
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, pair) < 0)
+        return;
+    close(pair[0]);
+    close(pair[1]);
+}
+
 static void reap_init(struct supervisor *s)
 {
     siginfo_t info;
@@ -233,6 +247,8 @@ static void reap_init(struct supervisor *s)
     if (sys_waitid(P_PIDFD, s->spawn.pidfd, &info, WEXITED | __WALL, &usage) < 0)
         return;
     s->init_gone = true;
+    if (s->options.quick_end)
+        nudge_collector();
     s->impatient = s->timed_out || s->result->caller_signal != 0;
     s->deadline_us = s->kill_us = s->tick_us = 0; /* what comes now is not the payload's time */
     s->cpu_us = (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 +
@@ -258,14 +274,17 @@ void supervisor_kill(struct supervisor *s)
 
 /* ---- start ---- */
 
-/* Both ends of a stream's pipe: ours does not block. */
+/* Both ends of a stream's pipe: ours does not block. Theirs is copied onto 0 to 2 one by one, so it must
+ * not be one of those, as it would be in a caller without standard streams. */
 static int make_pipe(struct supervisor *s, int ours[1], int theirs[1], bool we_read)
 {
     int fds[2];
     if (pipe2(fds, O_CLOEXEC) < 0)
         return fail(s, errno, "make a pipe", "pipe2");
     *ours = fds[we_read ? 0 : 1];
-    *theirs = fds[we_read ? 1 : 0];
+    *theirs = fd_above_standard(fds[we_read ? 1 : 0]);
+    if (*theirs < 0)
+        return fail(s, -*theirs, "make a pipe", "fcntl");
     if (fcntl(*ours, F_SETFL, O_NONBLOCK) < 0)
         return fail(s, errno, "make a pipe", "fcntl");
     return 0;
@@ -274,8 +293,9 @@ static int make_pipe(struct supervisor *s, int ours[1], int theirs[1], bool we_r
 static int open_input(struct supervisor *s)
 {
     if (s->options.input < 0) {
-        s->spawn.stdio[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
-        return s->spawn.stdio[0] < 0 ? fail(s, errno, "open", "/dev/null") : 0;
+        int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        s->spawn.stdio[0] = null < 0 ? -errno : fd_above_standard(null);
+        return s->spawn.stdio[0] < 0 ? fail(s, -s->spawn.stdio[0], "open", "/dev/null") : 0;
     }
     s->input.from = s->options.input;
     s->input.pending = malloc(STREAM_CHUNK);
@@ -295,8 +315,7 @@ static int open_output(struct supervisor *s, unsigned i)
     stream->cap = plan->output_bytes;
     stream->cap_passing = plan->output_passing;
     stream->capture = s->options.capture;
-    if (stream->capture && stream->cap > CAPTURE_MAX)
-        stream->cap = CAPTURE_MAX; /* a document must end somewhere, also without a limit */
+    stream->capture_cap = plan->output_bytes == POLICY_UNLIMITED ? CAPTURE_UNLIMITED : CAPTURE_MAX;
     record->captured = BUF_INIT(CAPTURE_MAX);
     if (r == 0 && !arm(s, from, TAG_FROM + i, EPOLLIN, &stream->from_armed, true))
         r = fail(s, errno, "wait for events", "epoll_ctl");
@@ -421,6 +440,9 @@ static void release_attempt(struct supervisor *s)
     if (s->spawn.shared != NULL)
         munmap(s->spawn.shared, sizeof *s->spawn.shared);
     s->spawn.shared = NULL;
+    if (s->spawn.stack != NULL)
+        munmap(s->spawn.stack, SPAWN_STACK);
+    s->spawn.stack = NULL;
     layer_cgroup_release(&s->cgroup);
     layer_workdir_remove(&s->workdir);
 }

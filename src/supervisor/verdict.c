@@ -90,6 +90,11 @@ static void own_end(const struct supervisor *s, struct result *result)
         conclude(result, STATUS_NONZERO_EXIT, result->exit_code);
         return;
     }
+    if (!s->spawn.shared->ended) {
+        result_reason(result, "killed by the caller");
+        conclude(result, STATUS_KILLED_KILL, 128 + SIGKILL);
+        return;
+    }
     const int sig = result->signal;
     const bool filter_kills = plan->seccomp != SECCOMP_OFF && plan->on_forbidden != FORBIDDEN_ERRNO;
     result_reason(result, "ended by %s (signal %d)", text_signal_name(sig), sig);
@@ -141,8 +146,9 @@ static void limits_or_end(const struct supervisor *s, struct result *result)
         err_set(&result->error, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, EMFILE, "watch memory and cpu time",
                 "/proc");
         verdict_refused(result);
-    } else if (!shared->ended) { /* the host's out-of-memory killer, or somebody with the right to */
-        result_reason(result, "ended by SIGKILL (signal 9) to the sandbox's init, from outside");
+    } else if (!shared->ended) { /* by the embedding program, the host's out-of-memory killer, ... */
+        result_reason(result, s->killed ? "killed by the caller"
+                                        : "ended by SIGKILL (signal 9) to the whole sandbox, from outside");
         conclude(result, STATUS_KILLED_KILL, 137);
     } else {
         own_end(s, result);
@@ -194,6 +200,11 @@ void verdict(const struct supervisor *s, struct result *result)
     const bool ran = shared != NULL && shared->executing;
     if (s->options.ledger)
         ledger_fill(&result->ledger, plan, proof, ran);
-    if (plan->partial && (result->status == STATUS_OK || result->status == STATUS_NONZERO_EXIT))
+    bool partial = false;
+    for (int i = 0; i < CAPABILITY_COUNT; i++) {
+        const struct plan_claim *c = &plan->claims[i];
+        partial = partial || (c->requested && (c->mechanism == NULL || (proof & c->proof) != c->proof));
+    }
+    if (partial && (result->status == STATUS_OK || result->status == STATUS_NONZERO_EXIT))
         result_reason(result, "PARTIAL_ENFORCEMENT");
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/statfs.h>
 #include <unistd.h>
 
@@ -15,12 +16,34 @@
 /* How fast two cores can touch fresh pages, with a margin; the period follows from the headroom. */
 #define BYTES_PER_US 5000
 #define TICK_US 10000 /* USER_HZ is 100 on every architecture that we know */
-#define PAGE_BYTES 4096
+#define WHO_SIZE 32 /* "PID/task/TID" */
+
+/* struct linux_dirent64: ino 8, off 8, reclen 2, type 1, name */
+static const char *next_entry(const char *entries, long *at)
+{
+    uint16_t length;
+    memcpy(&length, entries + *at + 16, sizeof length);
+    const char *name = entries + *at + 19;
+    *at += length;
+    return name;
+}
 
 struct sample {
     uint64_t resident; /* bytes: an upper bound, shared pages count once for each process */
     uint64_t cpu_us;
 };
+
+static void join(char *out, size_t size, const char *a, const char *b)
+{
+    size_t n = strlen(a);
+    size_t m = strlen(b);
+    out[0] = '\0';
+    if (n + 1 + m >= size)
+        return;
+    memcpy(out, a, n);
+    out[n] = '/';
+    memcpy(out + n + 1, b, m + 1);
+}
 
 static uint64_t number(const char **p)
 {
@@ -33,19 +56,13 @@ static uint64_t number(const char **p)
 }
 
 /*
- * Reads /proc/PID/NAME; 0 if the process is gone or hides it. A watcher that cannot look any more
+ * Reads /proc/WHO/NAME; 0 if the process is gone or hides it. A watcher that cannot look any more
  * must not take that for "nothing there".
  */
-static long read_of(struct watch *w, const char *pid, const char *name, char *out, size_t size)
+static long read_of(struct watch *w, const char *who, const char *name, char *out, size_t size)
 {
-    char path[32];
-    size_t n = strlen(pid);
-    size_t m = strlen(name);
-    if (n + 1 + m >= sizeof path)
-        return 0;
-    memcpy(path, pid, n);
-    path[n] = '/';
-    memcpy(path + n + 1, name, m + 1);
+    char path[WHO_SIZE + 16];
+    join(path, sizeof path, who, name);
     int fd = sys_open(w->proc, path, O_RDONLY, 0);
     w->blind = w->blind || fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM;
     if (fd < 0)
@@ -56,14 +73,42 @@ static long read_of(struct watch *w, const char *pid, const char *name, char *ou
     return r;
 }
 
-static void add_memory(struct watch *w, const char *pid, struct sample *sum)
+/* Resident pages; false if there is no memory behind this name. */
+static bool add_memory(struct watch *w, const char *who, struct sample *sum)
 {
     char text[256];
-    if (read_of(w, pid, "statm", text, sizeof text) <= 0)
-        return;
+    if (read_of(w, who, "statm", text, sizeof text) <= 0)
+        return false;
     const char *p = text;
-    number(&p); /* size */
-    sum->resident += number(&p) * PAGE_BYTES;
+    if (number(&p) == 0)
+        return false;
+    sum->resident += number(&p) * w->page_bytes;
+    return true;
+}
+
+/*
+ * A process whose first thread has ended shows no memory under its own number, only under those
+ * of the threads that live on: `who` becomes one of them.
+ */
+static bool add_living_thread(struct watch *w, char who[WHO_SIZE], struct sample *sum)
+{
+    _Alignas(8) char entries[2048];
+    char tasks[WHO_SIZE];
+    join(tasks, sizeof tasks, who, "task");
+    int dir = sys_open(w->proc, tasks, O_RDONLY | O_DIRECTORY, 0);
+    w->blind = w->blind || dir == -EMFILE || dir == -ENFILE || dir == -ENOMEM;
+    bool found = false;
+    for (long n; !found && dir >= 0 && (n = sys_call(SYS_getdents64, dir, entries, sizeof entries)) > 0;) {
+        for (long at = 0; !found && at < n;) {
+            const char *name = next_entry(entries, &at);
+            if (name[0] < '1' || name[0] > '9')
+                continue;
+            join(who, WHO_SIZE, tasks, name);
+            found = add_memory(w, who, sum);
+        }
+    }
+    sys_close(dir);
+    return found;
 }
 
 /* utime, stime and those of children that it has waited for: fields 14 to 17 of stat. */
@@ -80,16 +125,13 @@ static void add_cpu(struct watch *w, const char *pid, struct sample *sum)
 }
 
 /* What the process really has to itself, by the kernel's own division of shared pages. */
-static uint64_t exact_memory(struct watch *w, const char *pid)
+static uint64_t exact_memory(struct watch *w, const char *who, uint64_t bound)
 {
-    static const char *const fields[] = {"\nPss_Anon:", "\nPss_Shmem:"};
+    static const char *const fields[] = {"\nPss_Anon:", "\nPss_Shmem:", "\nSwapPss:"};
     char text[2048];
     uint64_t bytes = 0;
-    if (read_of(w, pid, "smaps_rollup", text, sizeof text) <= 0) {
-        struct sample bound = {0}; /* it made itself unreadable: then the bound counts */
-        add_memory(w, pid, &bound);
-        return bound.resident;
-    }
+    if (read_of(w, who, "smaps_rollup", text, sizeof text) <= 0)
+        return bound; /* it made itself unreadable */
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
         const char *p = strstr(text, fields[i]);
         if (p != NULL) {
@@ -103,13 +145,12 @@ static uint64_t exact_memory(struct watch *w, const char *pid)
 static void add_process(struct watch *w, const char *pid, bool exact, struct sample *sum)
 {
     const struct plan *plan = w->spawn->plan;
-    if (exact) {
-        sum->resident += exact_memory(w, pid);
-        return;
-    }
-    if (plan->watch_memory)
-        add_memory(w, pid, sum);
-    if (plan->watch_cpu)
+    char who[WHO_SIZE];
+    struct sample bound = {0};
+    memcpy(who, pid, strlen(pid) + 1);
+    if (plan->watch_memory && (add_memory(w, who, &bound) || add_living_thread(w, who, &bound)))
+        sum->resident += exact ? exact_memory(w, who, bound.resident) : bound.resident;
+    if (plan->watch_cpu && !exact)
         add_cpu(w, pid, sum);
 }
 
@@ -133,7 +174,7 @@ static void each_descendant(struct watch *w, bool exact, struct sample *sum)
 static void each_process(struct watch *w, bool exact, struct sample *sum)
 {
     _Alignas(8) char entries[4096];
-    if (!w->spawn->plan->own_proc) {
+    if (w->spawn->plan->host_proc) {
         each_descendant(w, exact, sum);
         return;
     }
@@ -143,12 +184,8 @@ static void each_process(struct watch *w, bool exact, struct sample *sum)
         if (n <= 0)
             return;
         for (long at = 0; at < n;) {
-            /* struct linux_dirent64: ino 8, off 8, reclen 2, type 1, name */
-            uint16_t length;
-            memcpy(&length, entries + at + 16, sizeof length);
-            const char *name = entries + at + 19;
-            at += length;
-            if (name[0] < '1' || name[0] > '9' || strcmp(name, "1") == 0)
+            const char *name = next_entry(entries, &at);
+            if (name[0] < '1' || name[0] > '9' || strcmp(name, "1") == 0 || strlen(name) >= WHO_SIZE)
                 continue;
             add_process(w, name, exact, sum);
         }
@@ -179,11 +216,11 @@ void watch_start(struct watch *w, struct spawn *s)
 {
     static const char *const places[3] = {"/tmp", "/work", "/dev/shm"};
     const struct plan *plan = s->plan;
-    *w = (struct watch){.spawn = s, .proc = -1, .tmpfs = {-1, -1, -1}};
+    *w = (struct watch){.spawn = s, .proc = -1, .tmpfs = {-1, -1, -1}, .page_bytes = getauxval(AT_PAGESZ)};
     if (!plan->watch_memory && !plan->watch_cpu)
         return;
     w->proc = sys_open(AT_FDCWD, "/proc", O_RDONLY | O_DIRECTORY, 0);
-    for (int i = 0; plan->watch_memory && plan->own_tree && i < 3; i++) {
+    for (int i = 0; plan->watch_memory && !plan->bare && i < 3; i++) {
         struct statfs fs;
         w->tmpfs[i] = sys_open(AT_FDCWD, places[i], O_PATH | O_DIRECTORY, 0);
         if (w->tmpfs[i] >= 0 && (sys_fstatfs(w->tmpfs[i], &fs) < 0 || fs.f_type != 0x01021994)) {
@@ -191,7 +228,8 @@ void watch_start(struct watch *w, struct spawn *s)
             w->tmpfs[i] = -1;
         }
     }
-    if (w->proc >= 0)
+    char text[256];
+    if (w->proc >= 0 && read_of(w, plan->host_proc ? "self" : "1", "statm", text, sizeof text) > 0)
         __atomic_or_fetch(&s->shared->proof, PROOF_WATCHER, __ATOMIC_RELAXED);
 }
 

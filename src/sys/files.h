@@ -30,6 +30,14 @@ static inline int sys_open_in_root(int root, const char *path, uint64_t flags)
     return (int)sys_call(SYS_openat2, root, path, &how, sizeof how);
 }
 
+/* An absolute path, strictly: a link anywhere on the way is ELOOP. */
+static inline int sys_open_without_links(const char *path, uint64_t flags)
+{
+    struct open_how how = {.flags = flags | O_CLOEXEC,
+                           .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+    return (int)sys_call(SYS_openat2, AT_FDCWD, path, &how, sizeof how);
+}
+
 static inline void sys_close(int fd)
 {
     if (fd >= 0)

@@ -29,7 +29,7 @@ static void put_bool(struct json_writer *w, const char *key, bool value)
 
 void result_truncation_line(const struct result_stream *stream, char *out, size_t size)
 {
-    snprintf(out, size, "[TRUNCATED] %llu of %llu bytes", (unsigned long long)stream->captured.len,
+    snprintf(out, size, "[TRUNCATED] %llu of %llu bytes", (unsigned long long)stream->kept,
              (unsigned long long)stream->bytes);
 }
 

@@ -202,11 +202,12 @@ def test_p19_only_what_is_off_is_reported_off(name):
             if not e["applied"] and e["requested"] is not None}
     allowed = {
         "mounts": {"filesystem", "devices"}, "netns": {"network"}, "ipcns": {"ipc"},
-        "landlock": set(), "seccomp": {"syscalls", "network", "memory"},
+        "landlock": set(), "seccomp": {"syscalls", "network", "memory", "cpu_time"},
         "cgroup": set(), "rlimits": {"open_files", "pids"}, "keyring": {"ipc"},
         "capabilities": {"privileges"}, "wipe": {"environment"},
         "watcher": set() if ROOT else {"memory", "cpu_time"},
-        "filesystem": {"filesystem", "devices"}, "syscalls": {"syscalls", "network", "memory"},
+        "filesystem": {"filesystem", "devices"},
+        "syscalls": {"syscalls", "network", "memory", "cpu_time"},
         # Without a pid namespace there is no fresh /proc either, and nothing proves an end in time.
         "processes": {"processes", "wall_time", "filesystem"},
     }.get(name, {name})

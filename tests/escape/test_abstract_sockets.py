@@ -28,7 +28,10 @@ say([tried(stream), tried(dgram)])
 def test_abstract_sockets(name, net):
     assert outside(code(name)).answer == ["ok", "ok"]
     r = inside(code(name), "--net", net, *(["--allow-partial"] if net == "host" else []))
-    claimed = r.doc["enforced"]["ipc"]["applied"]
+    ipc = r.doc["enforced"]["ipc"]
+    if net == "host" and "but abstract sockets" in ipc["requested"]:
+        pytest.skip("Landlock here has no scopes; the ledger asks for less, in words")
+    claimed = ipc["applied"]
     if claimed:
         for why in r.answer:
             assert why in ("ECONNREFUSED", "EPERM", "EACCES", "EAFNOSUPPORT"), net

@@ -65,7 +65,7 @@ TEST(a_host_that_refuses_nothing_has_a_plan_with_namespaces)
     struct plan plan;
     host.refused.userns = false;
     CHECK_INT(compile(&plan, &policy, &host, NULL), 0);
-    CHECK(!plan.bare && plan.pidns && plan.netns && plan.own_proc && !plan.gate && plan.work_dir == NULL);
+    CHECK(!plan.bare && plan.pidns && plan.netns && !plan.host_proc && !plan.gate && plan.work_dir == NULL);
 }
 
 TEST(no_namespace_and_no_step_is_left)
@@ -75,7 +75,7 @@ TEST(no_namespace_and_no_step_is_left)
     struct plan plan;
     CHECK_INT(compile(&plan, &policy, &host, NULL), 0);
     CHECK(plan.bare && plan.gate && plan.step_count == 0);
-    CHECK(!plan.pidns && !plan.netns && !plan.ipcns && !plan.cgroupns && !plan.own_tree && !plan.own_proc);
+    CHECK(!plan.pidns && !plan.netns && !plan.ipcns && !plan.cgroupns && !plan.own_tree && plan.host_proc);
     CHECK_INT(plan.uid_inside, 1000);
     CHECK_INT(plan.nproc, 0); /* it would count everything of the user's */
     CHECK_INT(plan.gate_tasks, 32);
@@ -280,7 +280,7 @@ TEST(a_refused_procfs_is_bound_read_only_and_watched_by_descent)
     host.refused.userns = false;
     host.refused.procfs = true;
     CHECK_INT(compile(&plan, &policy, &host, NULL), 0);
-    CHECK(!plan.bare && plan.pidns && !plan.own_proc && !plan.partial);
+    CHECK(!plan.bare && plan.pidns && plan.host_proc && !plan.partial);
     for (size_t i = 0; i < plan.step_count; i++) {
         CHECK(plan.steps[i].kind != STEP_PROC);
         bound = bound || (strcmp(plan.steps[i].target, "proc") == 0 && (plan.steps[i].flags & STEP_RDONLY) != 0);

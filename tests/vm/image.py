@@ -12,9 +12,9 @@ PACKAGES = ["base-files", "bash", "coreutils", "dash", "diffutils", "findutils",
             "ncurses-base", "procps", "python3", "python3-minimal", "python3.11",
             "python3.11-minimal", "sed", "tar", "util-linux"]
 # What the test suites use beyond that; left out where it is not installed.
-OPTIONAL = ["iproute2", "python3-attr", "python3-iniconfig", "python3-jsonschema",
-            "python3-packaging", "python3-pkg-resources", "python3-pluggy", "python3-pyrsistent",
-            "python3-pytest"]
+OPTIONAL = ["git", "gzip", "iproute2", "libgcc-s1", "make", "perl-base", "python3-attr",
+            "python3-iniconfig", "python3-jsonschema", "python3-packaging",
+            "python3-pkg-resources", "python3-pluggy", "python3-pyrsistent", "python3-pytest"]
 LEFT_OUT = re.compile(r"^/usr/share/(doc|man|info|locale|lintian|bash-completion)(/|$)"
                       r"|__pycache__|^/var(/|$)|^/etc/(?!alternatives)")
 MERGED = ("bin", "sbin", "lib", "lib64")
@@ -104,7 +104,6 @@ def root(cache, tester):
 def job(target, copies, texts, init):
     """The disk that is mounted on /vm."""
     with tempfile.TemporaryDirectory() as tree:
-        os.chmod(tree, 0o777)
         for source in copies:
             name = os.path.join(tree, os.path.basename(os.path.normpath(source)))
             if os.path.isdir(source):

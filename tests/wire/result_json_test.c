@@ -83,9 +83,11 @@ TEST(truncated_text_says_so_on_a_line_of_its_own)
     r.out.bytes = 4;
     CHECK_STR(text_of("stdout"), "abcd");
     r.out.bytes = 10;
+    r.out.kept = 4;
     r.out.truncated = true;
     CHECK_STR(text_of("stdout"), "abcd\n[TRUNCATED] 4 of 10 bytes");
     buf_puts(&r.out.captured, "\n");
+    r.out.kept = 5;
     CHECK_STR(text_of("stdout"), "abcd\n[TRUNCATED] 5 of 10 bytes");
     CHECK_STR(text_of("stderr"), "");
     result_release(&r);

@@ -1,0 +1,104 @@
+"""Readers that are slow or do not read at all, and what cordon writes to."""
+import fcntl
+import json
+import os
+import signal
+import stat
+import subprocess
+
+import pytest
+
+from support import BIN, ENV, ROOT, check_document, cordon
+
+MUCH = ["--", "head", "-c", "300000", "/dev/zero"]
+
+
+def with_stuck_reader(args, signals=(), seconds=10):
+    """The exit status with a reader that holds the pipe and reads nothing; None: it hangs."""
+    read, write = os.pipe()
+    with subprocess.Popen([BIN, "run", *args], env=ENV, stdin=subprocess.DEVNULL, stdout=write,
+                          stderr=subprocess.DEVNULL) as p:
+        os.close(write)
+        try:
+            for sig in signals:
+                with pytest.raises(subprocess.TimeoutExpired):
+                    p.wait(1.5)
+                p.send_signal(sig)
+            return p.wait(seconds)
+        except subprocess.TimeoutExpired:
+            p.kill()
+            return None
+        finally:
+            os.close(read)
+
+
+@pytest.mark.parametrize("command", [MUCH, ["--", "cat", "/dev/zero"]])
+def test_wall_limit_with_a_stuck_reader(command):
+    assert with_stuck_reader(["--wall", "1s", "--grace", "200ms", *command]) == 124
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+@pytest.mark.parametrize("sig", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_with_a_stuck_reader(options, sig):
+    rc = with_stuck_reader([*options, "--wall", "60s", "--grace", "200ms", *MUCH], [sig])
+    assert rc in (128 + sig, -sig), "it hangs" if rc is None else rc
+
+
+def test_a_payload_that_ended_in_time_is_no_timeout(place):
+    read, write = os.pipe()
+    with subprocess.Popen([BIN, "run", "--wall", "2s", "--result", place / "r.json", "--", "head",
+                           "-c", "100000", "/dev/zero"], env=ENV, stdin=subprocess.DEVNULL,
+                          stdout=write) as p:
+        os.close(write)
+        with pytest.raises(subprocess.TimeoutExpired):
+            p.wait(3.5)
+        with open(read, "rb") as f:
+            assert len(f.read()) == 100000
+        assert p.wait(10) == 0
+    assert json.loads((place / "r.json").read_text())["status"] == "OK"
+
+
+def test_a_document_through_a_pipe_that_does_not_block():
+    read, write = os.pipe()
+    fcntl.fcntl(write, fcntl.F_SETFL, os.O_NONBLOCK)
+    with subprocess.Popen([BIN, "run", "--json", *MUCH], env=ENV, stdin=subprocess.DEVNULL,
+                          stdout=write, stderr=subprocess.PIPE) as p:
+        os.close(write)
+        with pytest.raises(subprocess.TimeoutExpired):
+            p.wait(1.0)  # the pipe is full now
+        with open(read, "rb") as f:
+            check_document(json.loads(f.read()))
+
+
+def test_output_without_a_limit_still_gives_a_document(place):
+    """Bytes that take six characters each in JSON, more than any document may hold."""
+    (place / "p").mkdir()
+    r = cordon("run", "--profile", "agent", "--result", place / "r.json", "--", "head", "-c",
+               "190000000", "/dev/zero", cwd=place / "p", stdout=subprocess.DEVNULL)
+    assert r.rc == 0, r.told()
+    doc = json.loads((place / "r.json").read_text())
+    assert doc["status"] == "OK" and doc["stdout_truncated"] and doc["stdout_bytes"] == 190000000
+
+
+@pytest.mark.parametrize("option", ["--result", "--stdout-file", "--stderr-file"])
+def test_a_fifo_stays_a_fifo(place, option):
+    os.mkfifo(place / "fifo")
+    with subprocess.Popen(["cat", place / "fifo"], stdout=subprocess.PIPE) as reader:
+        r = cordon("run", option, place / "fifo", "--", "sh", "-c", "echo out; echo err >&2")
+        try:
+            got = reader.communicate(timeout=3)[0]
+        except subprocess.TimeoutExpired:
+            reader.kill()
+            got = b""
+    assert stat.S_ISFIFO(os.lstat(place / "fifo").st_mode), r.told()
+    assert got, r.told()
+
+
+def test_a_device_stays_a_device(place):
+    if not ROOT:
+        pytest.skip("only root can make a device node")
+    os.mknod(place / "null", 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+    for option in ("--result", "--stdout-file", "--stderr-file"):
+        r = cordon("run", option, place / "null", "--", "echo", "out")
+        assert stat.S_ISCHR(os.lstat(place / "null").st_mode), r.told()
+        assert r.rc == 0, r.told()

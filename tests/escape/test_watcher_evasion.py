@@ -1,0 +1,64 @@
+"""Where no cgroup counts, init watches: nothing inside may blind it, slow it down or stop it."""
+import pytest
+
+from support import PRELUDE, PYTHON, TEST_BIN, inside, outside, run
+
+WATCHER = dict(binary=TEST_BIN, env={"CORDON_TEST_DISABLE": "cgroup"})
+TOUCH = """
+held = []
+for _ in range(30): held.append(bytearray(b'x' * (10 << 20)))
+time.sleep(0.5)
+print('has it all', flush=True)
+"""
+# What a process can do to another one of the same user; {pid} is the victim.
+MEDDLE = {
+    "open files": "libc.prlimit({pid}, 7, struct.pack('QQ', 0, 0), None)",
+    "cpu time": "libc.prlimit({pid}, 0, struct.pack('QQ', 1000, 1000), None)",
+    "scheduler": "os.sched_setscheduler({pid}, os.SCHED_IDLE, os.sched_param(0))",
+    "affinity": "os.sched_setaffinity({pid}, {{0}})",
+    "priority": "os.setpriority(os.PRIO_PROCESS, {pid}, 19)",
+}
+TRY = """
+def meddle():
+    ctypes.set_errno(0)
+    r = {what}
+    if r not in (None, 0): raise OSError(ctypes.get_errno(), '')
+"""
+
+
+def test_watcher_sees_the_plain_case():
+    r = run("--mem", "96M", "--", PYTHON, "-c", PRELUDE + TOUCH, **WATCHER)
+    assert r.doc["status"] == "MEM_LIMIT", r.told()
+    assert r.doc["enforced"]["memory"]["mechanism"] == "watcher"
+
+
+@pytest.mark.parametrize("how", MEDDLE)
+def test_init_is_out_of_reach(how):
+    child = TRY.format(what=MEDDLE[how].format(pid="child"))
+    control = "child = os.fork()\nif child == 0: time.sleep(30)\n" + child + \
+              "r = tried(meddle)\nos.kill(child, 9)\nsay(r)"
+    assert outside(control).answer == "ok", "the control: it works on a process of one's own"
+    r = inside(TRY.format(what=MEDDLE[how].format(pid=1)) + "say(tried(meddle))",
+               "--wall", "5s", "--grace", "100ms")
+    assert r.answer in ("EPERM", "EACCES", "ESRCH", "ENOSYS")
+
+
+def test_watcher_without_descriptors():
+    blind = "libc.prlimit(1, 7, struct.pack('QQ', 0, 0), None)\n"
+    r = run("--mem", "96M", "--wall", "8s", "--grace", "100ms", "--", PYTHON, "-c",
+            PRELUDE + blind + TOUCH, **WATCHER)
+    assert "has it all" not in r.text and r.doc["status"] == "MEM_LIMIT", r.told()
+
+
+def test_the_run_ends_although_init_has_no_descriptors_left():
+    r = run("--wall", "5s", "--grace", "100ms", "--", PYTHON, "-c",
+            PRELUDE + "libc.prlimit(1, 7, struct.pack('QQ', 0, 0), None); time.sleep(0.5)",
+            **WATCHER)
+    assert r.doc["status"] == "OK", r.told()
+
+
+@pytest.mark.parametrize("arguments", [[], ["first-thread-ends"]])
+def test_memory_of_a_process_without_its_first_thread(probes, arguments):
+    r = run("--mem", "96M", "--ro", f"{probes}:/probes", "--", "/probes/leader", *arguments,
+            **WATCHER)
+    assert "has it all" not in r.text and r.doc["status"] == "MEM_LIMIT", r.told()

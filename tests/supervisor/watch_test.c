@@ -1,0 +1,209 @@
+/* The watcher, in a pid namespace of the test's own, where it sees exactly what the test started. */
+#include "supervisor/watch.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../harness.h"
+#include "sys/process.h"
+
+#define MIB (1024UL * 1024)
+
+static void put(const char *path, const char *text)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    CHECK(fd >= 0);
+    CHECK_INT(write(fd, text, strlen(text)), (long long)strlen(text));
+    close(fd);
+}
+
+/* Continues as pid 1 of new namespaces with an own /proc; the first process passes its end on. */
+static void become_init(void)
+{
+    char map[48];
+    const unsigned uid = getuid();
+    const unsigned gid = getgid();
+    if (unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID) < 0)
+        test_skip("this host gives no user namespaces");
+    put("/proc/self/setgroups", "deny");
+    snprintf(map, sizeof map, "0 %u 1", uid);
+    put("/proc/self/uid_map", map);
+    snprintf(map, sizeof map, "0 %u 1", gid);
+    put("/proc/self/gid_map", map);
+    fflush(stdout);
+    pid_t pid = fork();
+    CHECK(pid >= 0);
+    if (pid > 0) {
+        int status = 0;
+        CHECK_INT(waitpid(pid, &status, 0), pid);
+        _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+    }
+    CHECK_INT(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+    CHECK_INT(mount("proc", "/proc", "proc", 0, NULL), 0);
+    CHECK_INT(mount("tmpfs", "/tmp", "tmpfs", 0, "size=16m"), 0);
+    CHECK_INT(mount("tmpfs", "/dev/shm", "tmpfs", 0, "size=16m"), 0); /* the host's may hold anything */
+}
+
+static struct shared shared;
+static struct plan plan;
+static struct spawn spawned = {.plan = &plan, .shared = &shared};
+
+static struct watch watching(uint64_t mem_bytes, uint64_t cpu_ms)
+{
+    struct watch w;
+    plan.watch_memory = mem_bytes != POLICY_UNLIMITED;
+    plan.watch_cpu = cpu_ms != POLICY_UNLIMITED;
+    plan.mem_bytes = mem_bytes;
+    plan.cpu_ms = cpu_ms;
+    watch_start(&w, &spawned);
+    return w;
+}
+
+/* A child that touches `bytes` and then waits to be killed. */
+static pid_t child_with(size_t bytes, bool shared_pages)
+{
+    int ready[2];
+    char byte;
+    CHECK_INT(pipe(ready), 0);
+    pid_t pid = fork();
+    CHECK(pid >= 0);
+    if (pid == 0) {
+        char *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                       (shared_pages ? MAP_SHARED : MAP_PRIVATE) | MAP_ANONYMOUS, -1, 0);
+        if (p == MAP_FAILED)
+            _exit(1);
+        memset(p, 1, bytes);
+        if (write(ready[1], "x", 1) != 1)
+            _exit(1);
+        if (shared_pages && fork() == 0) { /* both map them: they count once */
+            memset(p, 2, bytes);
+            if (write(ready[1], "x", 1) != 1)
+                _exit(1);
+        }
+        for (;;)
+            pause();
+    }
+    for (int k = 0; k < (shared_pages ? 2 : 1); k++)
+        CHECK_INT(read(ready[0], &byte, 1), 1);
+    return pid;
+}
+
+TEST(nothing_to_watch_costs_nothing)
+{
+    struct watch w = watching(POLICY_UNLIMITED, POLICY_UNLIMITED);
+    struct timespec room;
+    CHECK_INT(w.proc, -1);
+    CHECK(watch_pause(&w, &room) == NULL); /* for ever */
+    CHECK_INT(watch_look(&w), HIT_NONE);
+    CHECK((shared.proof & PROOF_WATCHER) == 0);
+}
+
+TEST(memory_of_all_processes_is_summed_and_the_limit_is_seen)
+{
+    become_init();
+    struct watch w = watching(64 * MIB, POLICY_UNLIMITED);
+    CHECK((shared.proof & PROOF_WATCHER) != 0);
+    CHECK_INT(watch_look(&w), HIT_NONE);
+    CHECK(shared.mem_peak < 8 * MIB);
+    child_with(24 * MIB, false);
+    w.next_us = 0;
+    CHECK_INT(watch_look(&w), HIT_NONE);
+    CHECK(shared.mem_peak >= 24 * MIB && shared.mem_peak < 64 * MIB);
+    child_with(24 * MIB, false);
+    w.next_us = 0;
+    CHECK_INT(watch_look(&w), HIT_NONE);
+    child_with(24 * MIB, false); /* each below the limit, the sum above */
+    w.next_us = 0;
+    CHECK_INT(watch_look(&w), HIT_MEMORY);
+    CHECK(shared.mem_peak > 64 * MIB && shared.mem_peak < 128 * MIB);
+    _exit(0);
+}
+
+TEST(pages_that_two_processes_share_count_once)
+{
+    become_init();
+    struct watch w = watching(40 * MIB, POLICY_UNLIMITED);
+    child_with(24 * MIB, true); /* twice 24 resident, 24 in truth */
+    CHECK_INT(watch_look(&w), HIT_NONE);
+    w.next_us = 0;
+    plan.mem_bytes = 16 * MIB;
+    CHECK_INT(watch_look(&w), HIT_MEMORY);
+    _exit(0);
+}
+
+TEST(files_in_a_tmpfs_count_as_memory)
+{
+    become_init();
+    struct watch w = watching(12 * MIB, POLICY_UNLIMITED);
+    static char block[MIB];
+    int fd = open("/tmp/big", O_WRONLY | O_CREAT, 0600);
+    for (int k = 0; k < 8; k++)
+        CHECK_INT(write(fd, block, sizeof block), (long long)sizeof block);
+    CHECK_INT(watch_look(&w), HIT_NONE);
+    CHECK(shared.mem_peak >= 8 * MIB);
+    for (int k = 0; k < 6; k++)
+        CHECK_INT(write(fd, block, sizeof block), (long long)sizeof block);
+    w.next_us = 0;
+    CHECK_INT(watch_look(&w), HIT_MEMORY);
+    _exit(0);
+}
+
+/* Until this process itself has used `ms` of cpu time. */
+static void burn(long ms)
+{
+    struct timespec t;
+    do
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    while (t.tv_sec * 1000 + t.tv_nsec / 1000000 < ms);
+}
+
+TEST(cpu_time_of_the_living_and_the_dead_is_summed)
+{
+    become_init();
+    struct watch w = watching(POLICY_UNLIMITED, 400);
+    pid_t dead = fork();
+    if (dead == 0) {
+        burn(250);
+        _exit(0);
+    }
+    CHECK_INT(waitpid(dead, NULL, 0), dead);
+    CHECK_INT(watch_look(&w), HIT_NONE); /* 250 of 400 */
+    int ready[2];
+    char byte;
+    CHECK_INT(pipe(ready), 0);
+    pid_t living = fork();
+    if (living == 0) {
+        CHECK_INT(prctl(PR_SET_NAME, ") 9 9 9 9 (", 0, 0, 0), 0); /* a name made to confuse the reader */
+        burn(250);
+        CHECK_INT(write(ready[1], "x", 1), 1);
+        for (;;)
+            pause();
+    }
+    CHECK_INT(read(ready[0], &byte, 1), 1);
+    w.next_us = 0;
+    CHECK_INT(watch_look(&w), HIT_CPU);
+    _exit(0);
+}
+
+TEST(a_look_before_its_time_is_free_and_the_pause_follows_the_headroom)
+{
+    become_init();
+    struct watch w = watching(1024 * MIB, POLICY_UNLIMITED);
+    struct timespec room;
+    CHECK_INT(watch_look(&w), HIT_NONE);
+    const uint64_t next = w.next_us;
+    CHECK(next > sys_now_us());
+    CHECK_INT(watch_look(&w), HIT_NONE);
+    CHECK(w.next_us == next || sys_now_us() >= next);
+    CHECK(watch_pause(&w, &room) == &room);
+    CHECK(room.tv_sec == 0 && room.tv_nsec <= 100 * 1000 * 1000);
+    _exit(0);
+}
