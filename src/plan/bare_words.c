@@ -38,8 +38,8 @@ bool plan_bare_details(const struct plan *plan, enum capability c, struct plan_w
     case CAP_PIDS:
         if (plan->cgroup.pids != POLICY_UNLIMITED)
             return false;
-        return SAY("tasks of the tree, threads too, counted at each fork; one that the scheduler holds up for more "
-                   "than %d ms between grant and fork comes on top", PLAN_GATE_PENDING_MS);
+        return SAY("tasks of the tree, threads too, counted when a fork would reach the limit; a fork that the "
+                   "scheduler holds up for more than %d ms after its grant comes on top", PLAN_GATE_PENDING_MS);
     case CAP_MEMORY:
         if (plan->cgroup.mem_bytes != POLICY_UNLIMITED)
             return false;

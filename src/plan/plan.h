@@ -12,7 +12,7 @@
 #include "policy/policy.h"
 
 #define PLAN_NOBODY 65534
-#define PLAN_GATE_PENDING_MS 5 /* a granted fork that is younger may not be seen yet, and counts */
+#define PLAN_GATE_PENDING_MS 100 /* a granted fork that is younger may not be seen yet */
 
 enum step_kind {
     STEP_TMPFS,     /* an empty file system at target */

@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <string.h>
 
-#include "layer/fork_gate.h"
 #include "sys/files.h"
 #include "sys/process.h"
 
@@ -35,6 +34,7 @@ void gate_open(struct fork_gate *gate, const struct plan *plan, int socket, int 
     gate->most = most < TREE_MAX ? most : TREE_MAX;
     gate->bound = 1; /* the payload itself */
     gate->next = 0;
+    gate->undecided = false;
     memset(gate->granted, 0, sizeof gate->granted);
     if (gate->listener < 0) {
         gate->listener = -1;
@@ -50,21 +50,26 @@ static uint64_t pending(const struct fork_gate *gate, uint32_t asking)
     const uint64_t now = sys_now_us();
     uint64_t count = 0;
     for (unsigned i = 0; i < GATE_PENDING; i++) {
-        if (gate->granted[i].at_us != 0 && gate->granted[i].task != asking &&
-            now - gate->granted[i].at_us < PLAN_GATE_PENDING_MS * 1000)
+        const uint32_t task = gate->granted[i].task;
+        if (task != 0 && task != asking && now - gate->granted[i].at_us < PLAN_GATE_PENDING_MS * 1000 &&
+            sys_kill((int)task, 0) == 0)
             count++;
     }
     return count;
 }
 
+enum room { ROOM_YES, ROOM_NO, ROOM_UNKNOWN };
+
 /* Counts only when the bound is reached: far from the limit a fork costs no walk. */
-static bool room_for(struct fork_gate *gate, uint32_t asking)
+static enum room room_for(struct fork_gate *gate, uint32_t asking)
 {
-    if (gate->bound >= gate->most) {
-        tree_read(&gate->tree, gate->proc);
-        gate->bound = gate->tree.cut ? gate->most : gate->tree.tasks + pending(gate, asking);
-    }
-    return gate->bound < gate->most;
+    if (gate->bound < gate->most)
+        return ROOM_YES;
+    tree_read(&gate->tree, gate->proc);
+    if (gate->tree.cut || gate->tree.tasks >= gate->most)
+        return ROOM_NO;
+    gate->bound = gate->tree.tasks + pending(gate, asking);
+    return gate->bound < gate->most ? ROOM_YES : ROOM_UNKNOWN;
 }
 
 /* One place for each thread: that it asks again shows that its last fork has happened. */
@@ -81,18 +86,36 @@ static void remember(struct fork_gate *gate, uint32_t task)
     gate->granted[slot].at_us = sys_now_us();
 }
 
+static void decide(struct fork_gate *gate)
+{
+    const enum room room = room_for(gate, gate->asking.task);
+    gate->undecided = room == ROOM_UNKNOWN;
+    if (room == ROOM_UNKNOWN)
+        return;
+    if (room == ROOM_YES) {
+        gate->bound++;
+        remember(gate, gate->asking.task);
+    }
+    layer_fork_gate_answer(gate->listener, &gate->asking, room == ROOM_YES ? 0 : -EAGAIN);
+}
+
 void gate_answer(struct fork_gate *gate)
 {
-    struct fork_request request;
-    if (layer_fork_gate_next(gate->listener, &request) < 0)
-        return; /* it was killed meanwhile */
-    if (!room_for(gate, request.task)) {
-        layer_fork_gate_answer(gate->listener, &request, -EAGAIN);
-        return;
-    }
-    gate->bound++;
-    remember(gate, request.task);
-    layer_fork_gate_answer(gate->listener, &request, 0);
+    if (layer_fork_gate_next(gate->listener, &gate->asking) == 0) /* else it was killed meanwhile */
+        decide(gate);
+}
+
+const struct timespec *gate_pause(const struct fork_gate *gate, const struct timespec *longest)
+{
+    static const struct timespec soon = {.tv_nsec = 1000000};
+    const bool sooner = longest == NULL || longest->tv_sec > 0 || longest->tv_nsec > soon.tv_nsec;
+    return gate->undecided && sooner ? &soon : longest;
+}
+
+void gate_look(struct fork_gate *gate)
+{
+    if (gate->undecided)
+        decide(gate);
 }
 
 void gate_shut(struct fork_gate *gate)

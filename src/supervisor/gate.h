@@ -1,10 +1,13 @@
 /* Init's side of the fork gate: who may fork, and how many there are. Raw calls only. */
 #pragma once
 
-#include "supervisor/tree.h"
-#include "supervisor/spawn.h"
+#include <time.h>
 
-#define GATE_PENDING 64 /* grants that are remembered */
+#include "layer/fork_gate.h"
+#include "supervisor/spawn.h"
+#include "supervisor/tree.h"
+
+#define GATE_PENDING 256 /* grants that are remembered */
 
 struct fork_gate {
     int listener;   /* -1: there is no gate, or it is shut for good */
@@ -16,14 +19,20 @@ struct fork_gate {
         uint64_t at_us;
     } granted[GATE_PENDING]; /* a ring: forks that may not have happened yet */
     unsigned next;
+    struct fork_request asking;
+    bool undecided; /* whether there is room shows when those have happened: `asking` waits so long */
     struct tree tree;
 };
 
 /* Takes the listener from the payload process and proves it with it; without one there is no gate. */
 void gate_open(struct fork_gate *gate, const struct plan *plan, int socket, int payload, int proc);
 
-/* Answers the fork that waits. */
+/* Answers the fork that waits, or keeps it waiting: then nobody else is asked meanwhile. */
 void gate_answer(struct fork_gate *gate);
+void gate_look(struct fork_gate *gate); /* again */
+
+/* How long to sleep at most. */
+const struct timespec *gate_pause(const struct fork_gate *gate, const struct timespec *longest);
 
 /* From now on every fork fails. */
 void gate_shut(struct fork_gate *gate);

@@ -56,10 +56,11 @@ _Noreturn static void supervise(struct spawn *s, struct watch *watch, int payloa
 {
     struct pollfd fds[3] = {{.fd = s->life, .events = POLLIN},
                             {.fd = children, .events = POLLIN},
-                            {.fd = gate.listener, .events = POLLIN}};
+                            {.events = POLLIN}};
     for (;;) {
         struct timespec pause;
-        long r = sys_call(SYS_ppoll, fds, 3, watch_pause(watch, &pause), 0, 0);
+        fds[2].fd = gate.undecided ? -1 : gate.listener;
+        long r = sys_call(SYS_ppoll, fds, 3, gate_pause(&gate, watch_pause(watch, &pause)), 0, 0);
         if (r < 0 && r != -EINTR)
             end_all(s, payload, proc, false);
         if (r > 0 && (fds[0].revents & POLLIN) != 0) {
@@ -76,10 +77,11 @@ _Noreturn static void supervise(struct spawn *s, struct watch *watch, int payloa
             if (init_reap(s, payload))
                 end_all(s, payload, proc, true);
         }
+        gate_look(&gate);
         if (r > 0 && (fds[2].revents & POLLIN) != 0)
             gate_answer(&gate);
         else if (r > 0 && (fds[2].revents & (POLLHUP | POLLERR)) != 0)
-            fds[2].fd = -1; /* nobody is left to ask */
+            gate_shut(&gate); /* nobody is left to ask */
         enum limit_hit hit = watch_look(watch);
         if (hit != HIT_NONE) {
             s->shared->hit = hit;

@@ -544,7 +544,7 @@ def test_a_fork_bomb_stays_below_the_limit(inside):
         stop.set()
         watcher.join()
     # The command lines of the caller's cordon and of init's start-up hold the word, too.
-    assert 10 < max(seen) <= 20 + 6, max(seen)
+    assert 10 < max(seen) <= 20 + 2, max(seen)
 
 
 def test_memory_of_the_tree(inside):
@@ -656,8 +656,7 @@ def test_a_covered_proc_keeps_namespaces_and_is_said():
                "say([os.getpid() < 5, tried(lambda: open('/proc/self/stat').read()), "
                "tried(lambda: open('/proc/self/oom_score_adj', 'w')), "
                "[tried(lambda: open(f'/proc/{p}/environ').read()) for p in os.listdir('/proc') "
-               "if p.isdigit() and os.stat(f'/proc/{p}').st_uid == os.getuid() and "
-               "os.readlink('/proc/self') != p].count('ok')])")
+               "if p.isdigit() and os.readlink('/proc/self') != p].count('ok')])")
     assert r.doc["status"] == "OK", r.told()
     assert r.answer == [True, "ok", "EROFS", 0]
     for entry in r.doc["enforced"].values():
