@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "layer/workdir.h"
@@ -112,7 +111,6 @@ int layer_refusal_note(struct host *host, struct arena *arena, const struct poli
                        const struct cordon_error *met, struct cordon_error *err)
 {
     struct host_refusals *refused = &host->refused;
-    uint64_t random = 0;
     refused->error = *met;
     if (kind == REFUSAL_PROCFS) {
         refused->procfs = true;
@@ -120,10 +118,9 @@ int layer_refusal_note(struct host *host, struct arena *arena, const struct poli
     }
     refused->userns = true;
     err_remedy(&refused->error, cause_of(met->errnum));
-    if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
-        return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_PLAN, errno, "name a work directory", "getrandom");
-    snprintf(refused->work_dir, sizeof refused->work_dir, "%s/" WORKDIR_PREFIX "%016llx",
-             access("/tmp", W_OK | X_OK) == 0 ? "/tmp" : "/var/tmp", (unsigned long long)random);
-    int r = policy->fs_mode == FS_GUARD ? list_top(host, arena) : 0;
+    int r = layer_workdir_name(refused->work_dir, sizeof refused->work_dir);
+    if (r < 0)
+        return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_PLAN, -r, "name a work directory", "getrandom");
+    r = policy->fs_mode == FS_GUARD ? list_top(host, arena) : 0;
     return r < 0 ? err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_PLAN, -r, "list", "/") : 0;
 }

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,6 +18,7 @@
 #define DEEPEST 32   /* what lies deeper is moved up first: a descriptor a level is held */
 #define PASSES 10000 /* over the top directory */
 #define SWEEP_MAX 1024
+#define TRIES 16 /* against other runs that remove the user's directory as the last one in it */
 #define SPARE_UIDS 0x70000000u /* as layer/probe.c gives them to runs of root */
 
 struct removal {
@@ -98,11 +100,10 @@ static void sweep(int parent)
         return;
     }
     const struct dirent *entry;
-    for (int seen = 0; seen < SWEEP_MAX && (entry = readdir(entries)) != NULL;) {
+    for (int seen = 0; seen < SWEEP_MAX && (entry = readdir(entries)) != NULL; seen++) {
         struct stat st;
         if (strncmp(entry->d_name, WORKDIR_PREFIX, sizeof WORKDIR_PREFIX - 1) != 0)
             continue;
-        seen++;
         FD_AUTO fd = openat(parent, entry->d_name, OPEN_DIR);
         if (fd < 0 || fstat(fd, &st) < 0)
             continue;
@@ -118,6 +119,58 @@ static int fail(struct cordon_error *err, int errnum, const char *what, const ch
     return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, errnum, what, path);
 }
 
+/* Nobody else may rename or replace what stands in it. */
+static bool is_ours(const struct stat *st)
+{
+    return S_ISDIR(st->st_mode) && st->st_uid == geteuid() && (st->st_mode & 022) == 0;
+}
+
+int layer_workdir_name(char *out, size_t size)
+{
+    const char *tmp = access("/tmp", W_OK | X_OK) == 0 ? "/tmp" : "/var/tmp";
+    struct stat st;
+    uint64_t random[2];
+    if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
+        return -errno;
+    const unsigned long long name = random[0];
+    snprintf(out, size, "%s/cordon-%u", tmp, (unsigned)geteuid());
+    const bool taken = lstat(out, &st) == 0 && !is_ours(&st); /* by somebody who knew the name */
+    if (taken)
+        snprintf(out, size, "%s/cordon-%u-%08x/" WORKDIR_PREFIX "%016llx", tmp, (unsigned)geteuid(),
+                 (unsigned)random[1], name);
+    else
+        snprintf(out, size, "%s/cordon-%u/" WORKDIR_PREFIX "%016llx", tmp, (unsigned)geteuid(), name);
+    return 0;
+}
+
+/* The user's directory, and in it a new one. For root the way in must be open to the run's uid. */
+static int make_both(const char *above, const char *name, int *parent, struct cordon_error *err)
+{
+    struct stat st;
+    int errnum = 0;
+    for (int i = 0; i < TRIES; i++) {
+        FD_AUTO dir = -1;
+        if (mkdir(above, geteuid() == 0 ? 0711 : 0700) < 0 && errno != EEXIST)
+            return fail(err, errno, "make a directory for work directories", above);
+        dir = open(above, OPEN_DIR);
+        if (dir < 0 && errno != ENOENT)
+            return fail(err, errno, "open", above);
+        if (dir < 0)
+            continue;
+        if (fstat(dir, &st) < 0 || !is_ours(&st))
+            return fail(err, EPERM, "trust the directory for work directories", above);
+        sweep(dir);
+        if (mkdirat(dir, name, 0700) == 0) {
+            *parent = fd_take(&dir);
+            return 0;
+        }
+        errnum = errno;
+        if (errnum != ENOENT)
+            break;
+    }
+    return fail(err, errnum, "make the work directory", above);
+}
+
 int layer_workdir_make(struct layer_workdir *self, const char *path, uid_t uid, gid_t gid,
                        struct cordon_error *err)
 {
@@ -126,19 +179,17 @@ int layer_workdir_make(struct layer_workdir *self, const char *path, uid_t uid, 
     struct stat st;
     if ((size_t)(name - path) >= sizeof above)
         return fail(err, ENAMETOOLONG, "make the work directory", path);
-    memcpy(above, path, (size_t)(name - path));
-    above[name - path] = '\0';
-    FD_AUTO parent = open(above, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (parent < 0)
-        return fail(err, errno, "open", above);
-    sweep(parent);
-    if (mkdirat(parent, name, 0700) < 0)
-        return fail(err, errno, "make the work directory", path);
+    memcpy(above, path, (size_t)(name - path) - 1);
+    above[name - path - 1] = '\0';
+    FD_AUTO parent = -1;
+    int r = make_both(above, name, &parent, err);
+    if (r < 0)
+        return r;
     FD_AUTO fd = openat(parent, name, OPEN_DIR);
     if (fd < 0)
         return fail(err, errno, "open the work directory", path);
     /* Another run that sweeps may have been faster: then it is gone, and so it is not ours. */
-    int r = sys_flock(fd, SYS_LOCK_EXCLUSIVE | SYS_LOCK_TRY);
+    r = sys_flock(fd, SYS_LOCK_EXCLUSIVE | SYS_LOCK_TRY);
     if (r < 0 || fstat(fd, &st) < 0 || st.st_nlink == 0 || st.st_uid != geteuid())
         return fail(err, EBUSY, "keep the work directory", path);
     if ((uid != geteuid() && fchown(fd, uid, gid) < 0) || fchmod(fd, 0700) < 0) {
@@ -153,9 +204,14 @@ int layer_workdir_make(struct layer_workdir *self, const char *path, uid_t uid, 
 
 void layer_workdir_remove(struct layer_workdir *self)
 {
+    char above[256];
     if (self->parent < 0)
         return;
-    remove_tree(self->parent, strrchr(self->path, '/') + 1, self->fd);
+    const char *name = strrchr(self->path, '/') + 1;
+    remove_tree(self->parent, name, self->fd);
     fd_close(&self->parent);
     fd_close(&self->fd);
+    memcpy(above, self->path, (size_t)(name - self->path) - 1);
+    above[name - self->path - 1] = '\0';
+    rmdir(above); /* unless another run is in it */
 }

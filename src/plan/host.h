@@ -40,7 +40,7 @@ struct host_top {
     char link[64]; /* its text if it is a symbolic link, else empty */
 };
 
-#define HOST_WORK_SIZE 40
+#define HOST_WORK_SIZE 64
 
 /*
  * What is known only after a run that the host refused: namespaces are asked for by using them. The

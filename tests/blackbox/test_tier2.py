@@ -233,7 +233,7 @@ def test_the_work_directory(inside):
                "say([w, os.environ['TMPDIR'], os.getcwd(), oct(os.stat(w).st_mode), os.listdir(w)])")
     home, tmp, cwd, mode, entries = r.answer
     assert home == tmp == cwd and mode == "0o40700" and entries == ["f"]
-    assert "cordon-work-" in home and not os.path.exists(home)
+    assert "/cordon-" in home and not os.path.exists(home)
     assert not {p for p in temp_files() - before if "cordon" in p}
 
 
@@ -398,7 +398,7 @@ def test_privileges(inside):
 
 
 DEVICES = "say([tried(lambda: os.close(os.open(p, f))) for p, f in (('/dev/null', os.O_RDWR), ('/dev/zero', 0), " \
-          "('/dev/urandom', 0), ('/dev/ptmx', os.O_RDWR | os.O_NOCTTY), ('/dev/urandom', os.O_WRONLY))])"
+          "('/dev/urandom', 0), ('/dev/ptmx', os.O_RDONLY | os.O_NOCTTY), ('/dev/urandom', os.O_WRONLY))])"
 
 
 @pytest.mark.parametrize("options", [[], ["--profile", "limits"]])
@@ -677,12 +677,11 @@ def test_root_becomes_somebody_else(deny):
     if not ROOT:
         pytest.skip("not root")
     p = subprocess.run([deny, "newuser=EPERM", "--", BIN, "run", *PARTIAL, "--", "sh", "-c",
-                        "id -u; id -G; touch f && echo made; cat /etc/shadow"],
+                        "id -u; id -G; : >f && echo made; cat /etc/shadow"],
                        env=ENV, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
     uid, groups, made = p.stdout.decode().split()
     assert int(uid) >= 0x70000000 and uid == groups and made == "made", p
-    assert not [d for d in os.listdir("/tmp") if d.startswith("cordon-work-")
-                and os.stat("/tmp/" + d).st_uid == int(uid)]
+    assert not os.path.exists("/tmp/cordon-0")
 
 
 # Those whose attacks name no remapped bind, no loopback and no file in /proc of their own.

@@ -14,7 +14,7 @@ static char path[64];
 static void make_place(void)
 {
     CHECK(mkdtemp(place) != NULL);
-    snprintf(path, sizeof path, "%s/" WORKDIR_PREFIX "1", place);
+    snprintf(path, sizeof path, "%s/user/" WORKDIR_PREFIX "1", place);
 }
 
 static void make(struct layer_workdir *w)
@@ -68,6 +68,8 @@ TEST(what_somebody_put_in_its_place_stays)
     CHECK_INT(unlink(file), 0);
     CHECK_INT(rmdir(path), 0);
     CHECK_INT(rmdir(other), 0);
+    snprintf(other, sizeof other, "%s/user", place);
+    CHECK_INT(rmdir(other), 0);
     CHECK_INT(rmdir(place), 0);
 }
 
@@ -96,13 +98,30 @@ TEST(only_what_nobody_holds_is_swept)
     char left[96], second[64];
     make_place();
     make(&held);
-    snprintf(left, sizeof left, "%s/" WORKDIR_PREFIX "left", place);
-    snprintf(second, sizeof second, "%s/" WORKDIR_PREFIX "2", place);
+    snprintf(left, sizeof left, "%s/user/" WORKDIR_PREFIX "left", place);
+    snprintf(second, sizeof second, "%s/user/" WORKDIR_PREFIX "2", place);
     CHECK_INT(mkdir(left, 0700), 0);
     CHECK_INT(layer_workdir_make(&next, second, geteuid(), getegid(), NULL), 0);
     CHECK_ERRNO(access(left, F_OK), ENOENT);
     CHECK_INT(access(path, F_OK), 0);
     layer_workdir_remove(&next);
     layer_workdir_remove(&held);
+    CHECK_INT(rmdir(place), 0);
+}
+
+TEST(a_directory_that_others_could_change_is_not_trusted)
+{
+    struct layer_workdir w = LAYER_WORKDIR_INIT;
+    struct cordon_error err;
+    char user[80];
+    make_place();
+    snprintf(user, sizeof user, "%s/user", place);
+    CHECK_INT(mkdir(user, 0700), 0);
+    CHECK_INT(chmod(user, 0777), 0);
+    CHECK_INT(layer_workdir_make(&w, path, geteuid(), getegid(), &err), -EPERM);
+    CHECK_INT(rmdir(user), 0);
+    CHECK_INT(symlink("/tmp", user), 0);
+    CHECK(layer_workdir_make(&w, path, geteuid(), getegid(), &err) < 0);
+    CHECK_INT(unlink(user), 0);
     CHECK_INT(rmdir(place), 0);
 }

@@ -15,7 +15,7 @@ static struct host refusing(void)
     host.home[0] = "/home/me";
     host.refused.userns = true;
     host.refused.top = top;
-    strcpy(host.refused.work_dir, "/tmp/cordon-work-1");
+    strcpy(host.refused.work_dir, "/tmp/cordon-1000/work-1");
     err_set(&host.refused.error, CORDON_ERROR_SETUP, CORDON_LAYER_NAMESPACES, EPERM, "make namespaces", "clone3");
     err_remedy(&host.refused.error, "sysctl -w kernel.something=1");
     return host;
@@ -88,7 +88,7 @@ TEST(the_view_has_the_system_the_work_directory_and_nothing_of_the_caller)
     struct plan plan;
     CHECK_INT(compile(&plan, &policy, &host, NULL), 0);
     CHECK_INT(access_to(&plan, "/usr"), LL_EXECUTE | LL_READ_FILE | LL_READ_DIR);
-    CHECK((access_to(&plan, "/tmp/cordon-work-1") & LL_WRITE_FILE) != 0);
+    CHECK((access_to(&plan, "/tmp/cordon-1000/work-1") & LL_WRITE_FILE) != 0);
     CHECK_INT(access_to(&plan, "/"), 0);
     CHECK_INT(access_to(&plan, "/proc"), 0);
     CHECK_INT(access_to(&plan, "/tmp"), 0);
@@ -126,9 +126,9 @@ TEST(what_leads_to_work_leads_to_what_stands_for_it)
     struct plan plan;
     policy.cwd = "/work/sub";
     CHECK_INT(compile(&plan, &policy, &host, NULL), 0);
-    CHECK_STR(plan.cwd, "/tmp/cordon-work-1/sub");
-    CHECK_STR(variable(&plan, "HOME"), "/tmp/cordon-work-1");
-    CHECK_STR(variable(&plan, "TMPDIR"), "/tmp/cordon-work-1");
+    CHECK_STR(plan.cwd, "/tmp/cordon-1000/work-1/sub");
+    CHECK_STR(variable(&plan, "HOME"), "/tmp/cordon-1000/work-1");
+    CHECK_STR(variable(&plan, "TMPDIR"), "/tmp/cordon-1000/work-1");
 }
 
 TEST(a_work_directory_of_the_host_stands_for_work_itself)
