@@ -26,9 +26,9 @@ static void files(struct plan_build *b)
         claim_partly(c, "landlock, seccomp", proof, plan->gap);
     else if (plan->fs_mode == FS_VIEW)
         claim_partly(c, "landlock, seccomp", proof,
-                     "names and metadata of hidden files can be seen by stat(); their content cannot be read, listed or "
-                     "changed; modes, owners and times cannot be set anywhere, inotify is refused; no size limit on "
-                     "the work directory; of /proc only what tells of the machine");
+                     "names and metadata of hidden files can be seen by stat(); their content cannot be "
+                     "read, listed or changed; modes, owners and times cannot be set anywhere, inotify is "
+                     "refused; no size limit on the work directory; of /proc only what tells of the machine");
     else
         claim_holds(c, "landlock, seccomp", proof);
 

@@ -10,31 +10,35 @@ static bool privileges(const struct plan *plan, struct plan_words *out)
 {
     static const char bounding[] = "no_new_privs makes the bounding set idle, it cannot be emptied";
     if (plan->switch_user)
-        return SAY("a host uid that only this run uses, and no supplementary groups: files of root are not the "
-                   "payload's own; %s", bounding);
-    return SAY("the caller's own uid, inside too; its %u supplementary groups stay; %s", plan->host->groups, bounding);
+        return SAY("a host uid that only this run uses, and no supplementary groups: files of root "
+                   "are not the payload's own; %s", bounding);
+    return SAY("the caller's own uid, inside too; its %u supplementary groups stay; %s",
+               plan->host->groups, bounding);
 }
 
 bool plan_bare_details(const struct plan *plan, enum capability c, struct plan_words *out)
 {
     switch (c) {
     case CAP_FILESYSTEM:
-        return SAY("Landlock ABI %d and the filter are the only layers; modes, owners, times and attributes cannot be "
-                   "set anywhere, inotify is refused; no size limit on the directory for temporary files",
-                   plan->landlock_abi);
+        return SAY("Landlock ABI %d and the filter are the only layers; modes, owners, times and "
+                   "attributes cannot be set anywhere, inotify is refused; no size limit on the "
+                   "directory for temporary files", plan->landlock_abi);
     case CAP_NETWORK:
         return SAY("no socket of any family can be made; a pair of connected unix sockets can");
     case CAP_PRIVILEGES:
         return privileges(plan, out);
     case CAP_ENVIRONMENT:
-        return SAY("init holds no copy of the caller's and cannot be read; Landlock keeps processes outside closed");
+        return SAY("init holds no copy of the caller's and cannot be read; Landlock keeps processes "
+                   "outside closed");
     case CAP_PROCESSES:
-        return SAY("init killed until it had no child left, while forks were refused; numbers of the host's processes "
-                   "can be asked for, but not signalled");
+        return SAY("init killed until it had no child left, while forks were refused; numbers of the "
+                   "host's processes can be asked for, but not signalled");
     case CAP_IPC:
-        return SAY("no unix socket but connected pairs, no System V, no queues, no shared memory by name; an own session keyring");
+        return SAY("no unix socket but connected pairs, no System V, no queues, no shared memory by "
+                   "name; an own session keyring");
     case CAP_DEVICES:
-        return SAY("null, zero, full, random and urandom can be opened; no pseudo-terminals; names of others are seen");
+        return SAY("null, zero, full, random and urandom can be opened; no pseudo-terminals; names of "
+                   "others are seen");
     case CAP_PIDS:
         if (plan->cgroup.pids != POLICY_UNLIMITED)
             return false;
