@@ -384,6 +384,7 @@ static int attempt(struct supervisor *s)
         if (s->spawn.pidfd >= 0) {
             supervisor_kill(s);
             reap_init(s);
+            s->killed = false; /* not for a limit, nor for the caller */
         }
         return r;
     }
