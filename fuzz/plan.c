@@ -1,5 +1,6 @@
-/* fuzz: base policy plan layer/probe.c layer/cgroup_probe.c layer/cgroup_file.c
- * Any host and any valid policy give a plan that keeps its invariants, or a refusal with a reason. */
+/*
+ * Any host and any valid policy give a plan that keeps its invariants, or a refusal with a reason.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

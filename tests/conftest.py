@@ -34,13 +34,13 @@ def probes():
 
 
 @pytest.fixture(scope="session")
-def deny():
-    """tests/tools/deny: runs a command on a kernel that refuses what it names."""
-    path = pathlib.Path(tempfile.mkdtemp(prefix="deny-"))
+def refuse():
+    """tests/tools/refuse: runs a command on a host that refuses what it names."""
+    path = pathlib.Path(tempfile.mkdtemp(prefix="refuse-"))
     path.chmod(0o755)
-    subprocess.run(["gcc", "-O1", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", "-o", str(path / "deny"),
-                    str(support.HERE / "tools/deny.c"), "-lseccomp"], check=True)
-    yield str(path / "deny")
+    subprocess.run(["gcc", "-O1", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", "-o", str(path / "refuse"),
+                    str(support.HERE / "tools/refuse.c"), "-lseccomp"], check=True)
+    yield str(path / "refuse")
     shutil.rmtree(path, ignore_errors=True)
 
 

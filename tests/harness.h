@@ -11,6 +11,19 @@
 #include <stddef.h>
 #include <string.h>
 
+/* A sanitizer's own memory and threads are part of the process: some measures mean nothing then. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define TEST_SANITIZED 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define TEST_SANITIZED 1
+#endif
+#ifndef TEST_SANITIZED
+#define TEST_SANITIZED 0
+#endif
+
 typedef void test_fn(void);
 
 struct test {

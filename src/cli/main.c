@@ -7,6 +7,9 @@
 #include <unistd.h>
 
 #include "base/nearest.h"
+#include "cli/commands.h"
+#include "cli/doctor.h"
+#include "cli/fs.h"
 #include "cli/message.h"
 #include "cli/policy.h"
 #include "cli/run.h"
@@ -23,9 +26,16 @@ static int run_policy(int argc, char **argv)
     return cli_policy(argc - 1, argv + 1);
 }
 
+static int run_fs(int argc, char **argv)
+{
+    return cli_fs(argc - 1, argv + 1);
+}
+
 static const struct command commands[] = {
     {"run", "run a command under a policy", cli_run},
+    {"fs", "one file operation that cannot leave a directory", run_fs},
     {"policy", "show, check, normalize policies; make one from effects", run_policy},
+    {"doctor", "what this host can enforce, why not, and how to get it", cli_doctor},
 };
 #define COMMAND_COUNT (sizeof commands / sizeof commands[0])
 
@@ -46,6 +56,11 @@ static const struct command *find(const char *name)
             return &commands[i];
     }
     return NULL;
+}
+
+bool cli_has_command(const char *name)
+{
+    return find(name) != NULL;
 }
 
 static int unknown(const char *name)

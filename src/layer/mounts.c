@@ -63,6 +63,15 @@ static int write_file(const struct plan_step *step, struct cordon_error *err)
     return r < 0 ? fail(err, r, "write file", step->target) : 0;
 }
 
+/* A file that reads as zeros without end, and whose mapping is bounded by its file system. */
+static int make_sparse(const struct plan_step *step, struct cordon_error *err)
+{
+    long fd = make_file(step->target, 0444);
+    long r = fd < 0 ? fd : sys_call(SYS_ftruncate, fd, INT64_MAX);
+    sys_close((int)fd);
+    return r < 0 ? fail(err, r, "create file", step->target) : 0;
+}
+
 /* mount() wants a name; this one leads to exactly the descriptor. No libc, as all here. */
 static void fd_path(char out[FD_PATH_SIZE], int fd)
 {
@@ -184,7 +193,25 @@ static int mount_devpts(const struct plan_step *step, struct cordon_error *err)
     return r < 0 ? fail(err, r, "mount devpts", step->target) : 0;
 }
 
-static int mount_proc(const struct plan_step *step, struct cordon_error *err)
+/*
+ * In a user namespace of its own a process has every capability again. The limit belongs to this
+ * namespace; nobody inside can raise it once /proc/sys is read-only and the capability is gone.
+ */
+static bool forbid_nesting(void)
+{
+    static const char limit[] = "proc/sys/user/max_user_namespaces";
+    char text[4] = "";
+    int fd = sys_open(AT_FDCWD, limit, O_RDWR, 0);
+    if (fd < 0)
+        return false;
+    sys_write(fd, "0", 1);
+    sys_call(SYS_lseek, fd, 0, 0);
+    sys_read(fd, text, sizeof text - 1);
+    sys_close(fd);
+    return text[0] == '0' && text[1] == '\n';
+}
+
+static int mount_proc(const struct plan_step *step, bool *nesting, struct cordon_error *err)
 {
     const struct plan_step sys = {.kind = STEP_BIND,
                                   .flags = STEP_RDONLY | STEP_OWN,
@@ -203,6 +230,10 @@ static int mount_proc(const struct plan_step *step, struct cordon_error *err)
                                     : "");
         return (int)r;
     }
+    /* An ordinary caller's keys are listed there by name. A kernel without keys has no such file. */
+    sys_mount("/dev/null", "proc/keys", NULL, MS_BIND, NULL);
+    sys_mount("/dev/null", "proc/key-users", NULL, MS_BIND, NULL);
+    *nesting = !forbid_nesting();
     return bind_tree(&sys, -1, &readonly, err);
 }
 
@@ -227,6 +258,7 @@ static int enter_root(const struct plan_step *step, const struct layer_trees *tr
         if (context < 0)
             return fail(err, context, "open a file system context", "tmpfs");
         sys_call(SYS_fsconfig, context, FSCONFIG_STRING, "mode", "0755", 0);
+        sys_call(SYS_fsconfig, context, FSCONFIG_STRING, "size", "1m", 0); /* names are not counted */
         long r = sys_call(SYS_fsconfig, context, FSCONFIG_CREATE, 0, 0, 0);
         root = r < 0 ? (int)r
                      : (int)sys_call(SYS_fsmount, context, 1 /* FSMOUNT_CLOEXEC */,
@@ -254,8 +286,13 @@ static int enter_root(const struct plan_step *step, const struct layer_trees *tr
     return 0;
 }
 
-static int apply_step(const struct plan_step *step, int prepared, bool *readonly,
-                      struct cordon_error *err)
+/* What becomes true or false while the steps are applied. */
+struct seen {
+    bool readonly; /* every read-only mount says that it is */
+    bool nesting;  /* a user namespace could be made inside */
+};
+
+static int apply_step(const struct plan_step *step, int prepared, struct seen *seen, struct cordon_error *err)
 {
     long r;
     switch (step->kind) {
@@ -270,13 +307,15 @@ static int apply_step(const struct plan_step *step, int prepared, bool *readonly
     case STEP_FILE:
         return write_file(step, err);
     case STEP_BIND:
-        return bind_tree(step, prepared, readonly, err);
+        return bind_tree(step, prepared, &seen->readonly, err);
+    case STEP_SPARSE:
+        return make_sparse(step, err);
     case STEP_DEVICE:
         return bind_device(step, err);
     case STEP_DEVPTS:
         return mount_devpts(step, err);
     case STEP_PROC:
-        return mount_proc(step, err);
+        return mount_proc(step, &seen->nesting, err);
     case STEP_HOST_TREE:
         break; /* only ever the first one */
     }
@@ -354,7 +393,7 @@ static int prepared_for(size_t step, const struct layer_trees *trees, const stru
 int layer_mounts_apply(const struct plan *plan, const struct layer_trees *trees, uint32_t *proof,
                        struct cordon_error *err)
 {
-    bool readonly = true;
+    struct seen seen = {.readonly = true, .nesting = true};
     /* In view mode nothing of the old tree is kept but copies, and those are private. Guard mode
      * mounts onto a copy of the host's tree: nothing may travel back. */
     if (plan->steps[0].kind == STEP_HOST_TREE) {
@@ -368,7 +407,7 @@ int layer_mounts_apply(const struct plan *plan, const struct layer_trees *trees,
     if (r == 0)
         r = enter_root(&plan->steps[0], trees, err);
     for (size_t i = 1; r == 0 && i < plan->step_count; i++)
-        r = apply_step(&plan->steps[i], prepared_for(i, trees, early, early_count), &readonly, err);
+        r = apply_step(&plan->steps[i], prepared_for(i, trees, early, early_count), &seen, err);
     if (r == 0)
         r = seal(plan, err);
     if (r < 0)
@@ -385,7 +424,9 @@ int layer_mounts_apply(const struct plan *plan, const struct layer_trees *trees,
         return fail(err, rc, "leave the old root", "/");
 
     *proof |= PROOF_MOUNTNS;
-    if (readonly && is_readonly("/") && is_readonly("/proc/sys"))
+    if (!seen.nesting)
+        *proof |= PROOF_NO_NESTING;
+    if (seen.readonly && is_readonly("/") && is_readonly("/proc/sys"))
         *proof |= PROOF_READONLY;
     if (is_own_dev())
         *proof |= PROOF_DEVICES;

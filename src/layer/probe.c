@@ -53,6 +53,31 @@ static unsigned cores_of(void)
     return cores > 0 ? cores : 1;
 }
 
+/*
+ * A user that nobody else is. Root of a user namespace has only the users that are mapped there: then
+ * one from the upper half of its largest range.
+ */
+static uid_t spare_uid(uint32_t random)
+{
+    const uid_t usual = SPARE_UID_FIRST + random % ((1u << SPARE_UID_BITS) - 2);
+    unsigned long first = 0;
+    unsigned long count = 0;
+    unsigned long largest_first = 0;
+    unsigned long largest = 0;
+    FILE *map = fopen("/proc/self/uid_map", "re");
+    while (map != NULL && fscanf(map, "%lu %*u %lu", &first, &count) == 2) {
+        if (count > largest) {
+            largest = count;
+            largest_first = first;
+        }
+    }
+    if (map != NULL)
+        fclose(map);
+    if (largest < 2 || (usual >= largest_first && usual - largest_first < largest))
+        return usual;
+    return (uid_t)(largest_first + largest / 2 + random % (largest - largest / 2));
+}
+
 /* As getcwd() would name it. */
 static const char *without_links(struct arena *arena, const char *path)
 {
@@ -113,8 +138,10 @@ int layer_probe(struct host *out, struct arena *arena, const struct policy *poli
     if (limits->mem_bytes != POLICY_UNLIMITED || limits->pids != POLICY_UNLIMITED ||
         limits->cpu_ms != POLICY_UNLIMITED || limits->cpus > 0)
         layer_cgroup_probe(&out->cgroup);
-    if (out->uid == 0 && getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
+    if (out->uid != 0)
+        return 0;
+    if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
         return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_IDENTITY, errno, "choose a host uid", "getrandom");
-    out->spare_uid = SPARE_UID_FIRST + random % ((1u << SPARE_UID_BITS) - 2);
+    out->spare_uid = spare_uid(random);
     return 0;
 }

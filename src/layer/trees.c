@@ -56,7 +56,7 @@ static int make_userns(const struct plan *plan, struct cordon_error *err)
         r = write_map((int)pid, "gid_map", plan->gid_host);
     int userns = r < 0 ? r : sys_open(AT_FDCWD, path, O_RDONLY, 0);
     siginfo_t info;
-    sys_pidfd_signal(pidfd, SIGKILL);
+    sys_kill_child(pidfd, (int)pid);
     while (sys_waitid(P_PIDFD, pidfd, &info, WEXITED | __WALL, NULL) == -EINTR) {
     }
     fd_close(&pidfd);
@@ -84,11 +84,13 @@ static int map_binds(struct layer_trees *self, const struct plan *plan, int user
             source = -1;
             continue;
         }
-        self->of_step[i] = bind_clone(source, step, userns, NULL);
-        if (self->of_step[i] < 0) { /* this file system has no such maps: init binds it as it is */
-            self->of_step[i] = -1;
+        int tree = bind_clone(source, step, userns, err);
+        if (tree == -EINVAL || tree == -EOPNOTSUPP) /* this file system has no such maps: as it is */
             note_unmapped(self, step->source);
-        }
+        else if (tree < 0)
+            return tree;
+        else
+            self->of_step[i] = tree;
     }
     return 0;
 }

@@ -196,6 +196,7 @@ int layer_workdir_make(struct layer_workdir *self, const char *path, uid_t uid, 
         r = fail(err, errno, "hand over the work directory", path);
         err_remedy(err, "this root has no other uid to become: run cordon as an ordinary user");
         unlinkat(parent, name, AT_REMOVEDIR);
+        rmdir(above);
         return r;
     }
     *self = (struct layer_workdir){.parent = fd_take(&parent), .fd = fd_take(&fd), .path = path};

@@ -120,6 +120,8 @@ static void network(struct plan_build *b)
         claim_cannot(c, "System V and POSIX queues are the host's");
     else if (!plan->keyring)
         claim_cannot(c, "the session keyring is the caller's");
+    else if (!plan->switch_user && b->policy.seccomp == SECCOMP_OFF)
+        claim_cannot(c, "without the filter keyctl() reaches the keyrings of the caller's user");
     else if (plan->netns)
         claim_holds(c, "ipc and network namespace, keyring", PROOF_IPCNS | PROOF_NETNS | PROOF_KEYRING);
     else if (plan_scopes_sockets(plan))
@@ -145,7 +147,7 @@ static void processes(struct plan_build *b)
         (b->policy.rw.count > 0 || b->policy.rw_cwd || b->policy.work == WORK_HOST))
         claim_cannot(c, "without the filter a set-user-ID file can be left in a writable bind");
     else if (plan->drop_caps)
-        claim_holds(c, "user namespace", PROOF_USERNS | PROOF_NO_CAPS | PROOF_NO_NEW_PRIVS | PROOF_IDENTITY);
+        claim_holds(c, "user namespace", PROOF_USERNS | PROOF_NO_CAPS | PROOF_NO_NEW_PRIVS | PROOF_IDENTITY | PROOF_NO_NESTING);
     else
         claim_cannot(c, "capabilities inside the user namespace are kept");
 

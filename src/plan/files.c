@@ -197,8 +197,13 @@ static void add_dev(struct tree *t)
         add(t, STEP_DIR, "dev"); /* sealed with the root */
     else
         add_tmpfs(t, "dev", 64 * 1024, 0755, STEP_RDONLY);
-    for (size_t i = 0; i < sizeof nodes / sizeof nodes[0]; i++)
-        add(t, STEP_DEVICE, nodes[i][1])->source = nodes[i][0];
+    for (size_t i = 0; i < sizeof nodes / sizeof nodes[0]; i++) {
+        /* A shared mapping of /dev/zero is memory that the watcher could not see. */
+        if (t->b->plan->deny_memfd && strcmp(nodes[i][1], "dev/zero") == 0)
+            add(t, STEP_SPARSE, nodes[i][1]);
+        else
+            add(t, STEP_DEVICE, nodes[i][1])->source = nodes[i][0];
+    }
     add(t, STEP_DEVPTS, "dev/pts");
     add_link(t, "dev/ptmx", "pts/ptmx");
     add_link(t, "dev/fd", "/proc/self/fd");
@@ -266,22 +271,6 @@ static void add_system(struct tree *t)
         add_bind(t, "/nix/store", "nix/store", STEP_RDONLY);
 }
 
-/*
- * Files in a writable tree by which code outside is made to run later stay read-only, unless a bind
- * names them. A name that does not exist has nothing to bind.
- */
-static void add_protected(struct tree *t, const char *sandbox)
-{
-    const struct policy_names *names = &t->b->policy.protect;
-    for (size_t i = 0; i < names->count; i++) {
-        char *target = arena_printf(t->b->arena, "%s/%s", sandbox + 1, names->items[i]);
-        if (target == NULL)
-            t->failed = true;
-        else if (!find_place(t, target, strlen(target))->listed)
-            add_bind(t, target, target, STEP_OPTIONAL | STEP_OWN | STEP_RDONLY);
-    }
-}
-
 struct listed {
     const char *host, *sandbox;
     unsigned flags; /* enum step_flag */
@@ -330,11 +319,30 @@ int plan_check_cwd(struct plan_build *b)
     return -EINVAL;
 }
 
-/* What the policy lists, and the caller's directory unless a list names it. */
-static size_t gather(const struct plan_build *b, struct listed *out)
+/*
+ * Files in a writable tree by which code outside is made to run later stay read-only, unless a bind
+ * names them. A name that does not exist has nothing to bind.
+ */
+static size_t gather_protected(struct tree *t, const char *sandbox, struct listed *out)
 {
-    const struct policy_binds *lists[2] = {&b->policy.rw, &b->policy.ro};
-    const char *cwd = b->policy.rw_cwd ? b->request->host->cwd : NULL;
+    const struct policy_names *names = &t->b->policy.protect;
+    size_t count = 0;
+    for (size_t i = 0; i < names->count; i++) {
+        const char *path = arena_printf(t->b->arena, "%s/%s", sandbox, names->items[i]);
+        t->failed |= path == NULL;
+        if (path != NULL)
+            out[count++] = (struct listed){
+                .host = path + 1, .sandbox = path, .flags = STEP_OPTIONAL | STEP_OWN | STEP_RDONLY};
+    }
+    return count;
+}
+
+/* What the policy lists, the caller's directory unless a list names it, and what is protected there. */
+static size_t gather(struct tree *t, struct listed *out)
+{
+    const struct policy *policy = &t->b->policy;
+    const struct policy_binds *lists[2] = {&policy->rw, &policy->ro};
+    const char *cwd = policy->rw_cwd ? t->b->request->host->cwd : NULL;
     size_t count = 0;
     for (int k = 0; k < 2; k++) {
         for (size_t i = 0; i < lists[k]->count; i++) {
@@ -350,15 +358,22 @@ static size_t gather(const struct plan_build *b, struct listed *out)
     }
     if (cwd != NULL)
         out[count++] = (struct listed){.host = cwd, .sandbox = cwd, .flags = STEP_LISTED};
+    const size_t named = count;
+    for (size_t i = 0; i < named; i++) {
+        if ((out[i].flags & STEP_RDONLY) == 0)
+            count += gather_protected(t, out[i].sandbox, out + count);
+    }
+    if (policy->work == WORK_HOST)
+        count += gather_protected(t, "/work", out + count);
     for (size_t i = 0; i < count; i++)
         out[i].depth = depth_of(out[i].sandbox);
     return count;
 }
 
 /*
- * Listed binds, broader before narrower, so that the narrower one wins; at the same target rw
- * comes first, so that ro wins. A counting sort by depth keeps it linear and stable. Protections
- * come when all of them stand.
+ * Listed binds and protections, broader before narrower, so that the narrower one wins; at the same
+ * target rw comes first, so that ro wins, and a protection last, so that it knows what was named. A
+ * counting sort by depth keeps it linear and stable.
  */
 static int add_listed(struct tree *t)
 {
@@ -366,10 +381,11 @@ static int add_listed(struct tree *t)
     int r = policy->rw_cwd ? plan_check_cwd(t->b) : 0;
     if (r < 0)
         return r;
-    const size_t room = policy->rw.count + policy->ro.count + 1;
+    const size_t trees = policy->rw.count + 2; /* the current directory and /work, too */
+    const size_t room = policy->ro.count + trees * (1 + policy->protect.count);
     struct listed *binds = arena_array(t->b->arena, room, sizeof *binds);
     struct listed *sorted = arena_array(t->b->arena, room, sizeof *sorted);
-    const size_t count = binds == NULL ? 0 : gather(t->b, binds);
+    const size_t count = binds == NULL ? 0 : gather(t, binds);
     unsigned deepest = 0;
     for (size_t i = 0; i < count; i++)
         deepest = binds[i].depth > deepest ? binds[i].depth : deepest;
@@ -384,13 +400,12 @@ static int add_listed(struct tree *t)
         sorted[starts[binds[i].depth]++] = binds[i];
 
     for (size_t i = 0; i < count; i++) {
-        add_bind(t, sorted[i].host, sorted[i].sandbox + 1, sorted[i].flags);
+        const char *target = sorted[i].sandbox + 1;
+        if ((sorted[i].flags & STEP_OWN) != 0 && find_place(t, target, strlen(target))->listed)
+            continue;
+        add_bind(t, sorted[i].host, target, sorted[i].flags);
         if ((sorted[i].flags & STEP_RDONLY) == 0)
             allow(t, sorted[i].sandbox, READ | WRITE);
-    }
-    for (size_t i = 0; i < count; i++) {
-        if ((sorted[i].flags & STEP_RDONLY) == 0)
-            add_protected(t, sorted[i].sandbox);
     }
     return 0;
 }
@@ -427,10 +442,7 @@ static int view(struct tree *t)
     add_tmpfs(t, "tmp", policy->tmp_bytes, 01777, STEP_MAKE);
     allow(t, "/tmp", WRITE);
     add_work(t); /* before the binds: the current directory may lie beneath a /work of the host's */
-    r = add_listed(t);
-    if (r == 0 && policy->work == WORK_HOST)
-        add_protected(t, "/work");
-    return r;
+    return add_listed(t);
 }
 
 static void mask_runtime(struct tree *t, const char *dir)

@@ -19,6 +19,7 @@ enum step_kind {
     STEP_DIR,       /* a directory */
     STEP_LINK,      /* a symbolic link with the text `source` */
     STEP_FILE,      /* a small file with the content `source` */
+    STEP_SPARSE,    /* a file of zeros, as long as a file can be */
     STEP_BIND,      /* the host's `source` appears at target, its sub-mounts too */
     STEP_DEVICE,    /* one device node of the host's */
     STEP_DEVPTS,    /* a fresh devpts */

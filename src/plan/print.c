@@ -26,7 +26,7 @@ static void print_step(const struct plan_step *step, struct buf *out)
 {
     static const char *const names[] = {
         [STEP_TMPFS] = "tmpfs",   [STEP_DIR] = "dir",       [STEP_LINK] = "link",
-        [STEP_FILE] = "file",     [STEP_BIND] = "bind",     [STEP_DEVICE] = "device",
+        [STEP_FILE] = "file",     [STEP_SPARSE] = "zeros",     [STEP_BIND] = "bind",     [STEP_DEVICE] = "device",
         [STEP_DEVPTS] = "devpts", [STEP_PROC] = "proc",     [STEP_HOST_TREE] = "host tree",
     };
     char words[64];

@@ -31,7 +31,7 @@ void gate_open(struct fork_gate *gate, const struct plan *plan, int socket, int 
     const uint64_t most = plan->gate_tasks;
     gate->listener = layer_take_descriptor(socket);
     gate->proc = proc;
-    gate->most = most < TREE_MAX ? most : TREE_MAX;
+    gate->most = most < DESCENT_MAX ? most : DESCENT_MAX;
     gate->bound = 1; /* the payload itself */
     gate->next = 0;
     gate->undecided = false;
@@ -65,10 +65,10 @@ static enum room room_for(struct fork_gate *gate, uint32_t asking)
 {
     if (gate->bound < gate->most)
         return ROOM_YES;
-    tree_read(&gate->tree, gate->proc);
-    if (gate->tree.cut || gate->tree.tasks >= gate->most)
+    descent_read(&gate->descent, gate->proc);
+    if (gate->descent.cut || gate->descent.tasks >= gate->most)
         return ROOM_NO;
-    gate->bound = gate->tree.tasks + pending(gate, asking);
+    gate->bound = gate->descent.tasks + pending(gate, asking);
     return gate->bound < gate->most ? ROOM_YES : ROOM_UNKNOWN;
 }
 

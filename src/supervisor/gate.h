@@ -5,7 +5,7 @@
 
 #include "layer/fork_gate.h"
 #include "supervisor/spawn.h"
-#include "supervisor/tree.h"
+#include "supervisor/descent.h"
 
 #define GATE_PENDING 256 /* grants that are remembered */
 
@@ -21,7 +21,7 @@ struct fork_gate {
     unsigned next;
     struct fork_request asking;
     bool undecided; /* whether there is room shows when those have happened: `asking` waits so long */
-    struct tree tree;
+    struct descent descent;
 };
 
 /* Takes the listener from the payload process and proves it with it; without one there is no gate. */

@@ -56,15 +56,6 @@ void init_close_strangers(const struct spawn *s)
     sys_close_range(from, ~0u, 0);
 }
 
-/* A caller may have closed 0 to 2; what init opens for itself must not get numbers that mean something. */
-void init_fill_standard(void)
-{
-    for (int fd = 0; fd < 3; fd++) {
-        if (sys_call(SYS_fcntl, fd, F_GETFD) == -EBADF)
-            sys_open(AT_FDCWD, "/dev/null", O_RDONLY, 0); /* the lowest free number is this one */
-    }
-}
-
 /*
  * Dies with the supervisor, whatever happens: either the signal was armed in time, or the pipe is
  * closed already. Both are looked at again after a change of uid, which clears the signal.
@@ -313,7 +304,6 @@ _Noreturn static __attribute__((noinline)) void namespace_init(struct spawn *s)
     sys_call(SYS_setsid); /* a terminal's signals are the supervisor's to pass on */
     sys_default_action(SIGCHLD); /* a caller that ignores it would make children vanish unseen */
     init_close_strangers(s);
-    init_fill_standard();
     init_tie_to_supervisor(s);
     if (init_enter_cgroup(s) < 0 || (s->plan->switch_user && become_user(s) < 0))
         init_give_up(s, 0);

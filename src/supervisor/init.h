@@ -9,7 +9,6 @@ _Noreturn void init_give_up(struct spawn *s, int payload);
 int init_fail(struct spawn *s, enum cordon_layer layer, long r, const char *what, const char *subject);
 
 void init_close_strangers(const struct spawn *s);
-void init_fill_standard(void);
 void init_tie_to_supervisor(const struct spawn *s);
 int init_enter_cgroup(struct spawn *s);
 void init_create_ruleset(struct spawn *s);   /* or gives up */

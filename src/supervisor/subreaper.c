@@ -30,7 +30,7 @@ _Noreturn static void end_all(struct spawn *s, int payload, int proc, bool ended
     gate_shut(&gate);
     for (;;) {
         siginfo_t info = {0};
-        tree_signal_children(proc, SIGKILL);
+        descent_signal_children(proc, SIGKILL);
         long r = sys_waitid(P_ALL, 0, &info, WEXITED | __WALL, NULL);
         if (r == 0) {
             init_record(s, payload, &info);
@@ -47,9 +47,9 @@ _Noreturn static void end_all(struct spawn *s, int payload, int proc, bool ended
 /* To everybody. Numbers come round only after all others: within this moment they are those we saw. */
 static void signal_tree(int proc, int sig)
 {
-    tree_read(&gate.tree, proc);
-    for (size_t i = 0; i < gate.tree.count; i++)
-        sys_kill(gate.tree.pids[i], sig);
+    descent_read(&gate.descent, proc);
+    for (size_t i = 0; i < gate.descent.count; i++)
+        sys_kill(gate.descent.pids[i], sig);
 }
 
 _Noreturn static void supervise(struct spawn *s, struct watch *watch, int payload, int children, int proc)
@@ -126,14 +126,13 @@ void subreaper_init(struct spawn *s)
     sys_call(SYS_setsid);
     sys_default_action(SIGCHLD);
     init_close_strangers(s);
-    init_fill_standard();
     init_tie_to_supervisor(s);
     if (become_init(s) < 0)
         init_give_up(s, 0);
     init_create_ruleset(s);
     int children = init_watch_children(s);
     int proc = sys_open(AT_FDCWD, "/proc", O_RDONLY | O_DIRECTORY, 0);
-    if (proc < 0 || !tree_signal_children(proc, 0)) {
+    if (proc < 0 || !descent_signal_children(proc, 0)) {
         init_fail(s, CORDON_LAYER_PROCESS, proc < 0 ? proc : -ENOENT, "list children", "/proc");
         init_give_up(s, 0);
     }

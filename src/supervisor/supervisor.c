@@ -267,9 +267,12 @@ void supervisor_kill(struct supervisor *s)
     s->killed = true;
     if (s->spawn.pidfd < 0)
         return;
-    if (s->plan->bare && sys_pidfd_signal(s->spawn.pidfd, SIGCONT) == 0 && write(s->spawn.control, &order, 1) == 1)
-        return; /* init ends the others, then itself; before it has any it would find out from the pipe */
-    sys_pidfd_signal(s->spawn.pidfd, SIGKILL); /* the kernel ends the whole pid namespace */
+    if (s->plan->bare) { /* init ends the others, then itself; somebody may have stopped it */
+        sys_pidfd_signal(s->spawn.pidfd, SIGCONT);
+        if (write(s->spawn.control, &order, 1) == 1)
+            return;
+    }
+    sys_kill_child(s->spawn.pidfd, s->spawn.pid); /* the kernel ends the whole pid namespace */
 }
 
 /* ---- start ---- */

@@ -54,7 +54,10 @@ static void spawn_failed(const struct supervisor *s, struct result *result)
 void verdict_refused(struct result *result)
 {
     char text[256];
-    cordon_error_format(&result->error, text, sizeof text);
+    struct cordon_error told = result->error;
+    if (told.layer == CORDON_LAYER_CGROUP)
+        told.subject[0] = '\0'; /* a path of the host's: for the error, not for the document */
+    cordon_error_format(&told, text, sizeof text);
     char *line = strchr(text, '\n');
     if (line != NULL)
         *line = '\0';

@@ -7,7 +7,7 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
-#include "supervisor/tree.h"
+#include "supervisor/descent.h"
 #include "sys/files.h"
 #include "sys/process.h"
 
@@ -155,16 +155,16 @@ static void add_process(struct watch *w, const char *pid, bool exact, struct sam
 }
 
 /* Init's own copy: it has one thread. */
-static struct tree tree;
+static struct descent descent;
 
 /* For every descendant, where /proc shows others as well. */
 static void each_descendant(struct watch *w, bool exact, struct sample *sum)
 {
-    char pid[TREE_PATH_SIZE];
-    tree_read(&tree, w->proc);
-    w->blind = w->blind || tree.cut;
-    for (size_t i = 0; i < tree.count; i++) {
-        tree_path(pid, tree.pids[i], "");
+    char pid[DESCENT_PATH_SIZE];
+    descent_read(&descent, w->proc);
+    w->blind = w->blind || descent.cut;
+    for (size_t i = 0; i < descent.count; i++) {
+        descent_path(pid, descent.pids[i], "");
         pid[strlen(pid) - 1] = '\0';
         add_process(w, pid, exact, sum);
     }

@@ -3,8 +3,8 @@
  * reads its own /proc, so it sees exactly what is inside; where that is the host's, its own
  * descendants.
  *
- * What it cannot see: shared memory that no page table shows any more (unmapped, or dropped by
- * madvise), kernel memory, pipe buffers.
+ * What it cannot see: kernel memory, pipe and socket buffers. Shared memory that no page table shows
+ * any more would be the worst of it: the filter lets none be made (deny_memfd).
  */
 #pragma once
 

@@ -60,6 +60,13 @@ static inline long sys_pidfd_signal(int pidfd, int sig)
     return sys_call(SYS_pidfd_send_signal, pidfd, sig, 0, 0);
 }
 
+/* Ends a child that was not waited for yet, so that its number is still its own. */
+static inline void sys_kill_child(int pidfd, int pid)
+{
+    if (sys_pidfd_signal(pidfd, SIGKILL) < 0)
+        sys_kill(pid, SIGKILL); /* a filter of the host's refuses the newer call */
+}
+
 /* One child of any kind; `id` and `idtype` as for waitid(). */
 static inline long sys_waitid(int idtype, int id, siginfo_t *info, int options,
                               struct rusage *usage)

@@ -58,9 +58,8 @@ static void put_cmd(struct json_writer *w, const struct result_context *context)
     json_end(w, ']');
 }
 
-static void put_ledger(struct json_writer *w, const struct ledger *ledger)
+void ledger_write_json(const struct ledger *ledger, struct json_writer *w)
 {
-    json_key(w, "enforced");
     json_begin(w, '{');
     for (int i = 0; i < CAPABILITY_COUNT; i++) {
         const struct ledger_entry *e = &ledger->entries[i];
@@ -170,7 +169,8 @@ void result_write_json(const struct result *result, const struct result_context 
     put_uint(&w, "duration_ms", result->duration_ms);
     put_cmd(&w, context);
     put_string(&w, "traceId", result->trace_id);
-    put_ledger(&w, &result->ledger);
+    json_key(&w, "enforced");
+    ledger_write_json(&result->ledger, &w);
     put_string(&w, "profile", context->profile);
     put_backend(&w, result, context);
     put_exit(&w, result);

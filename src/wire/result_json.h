@@ -37,3 +37,6 @@ void result_write_json(const struct result *result, const struct result_context 
 
 /* The line that follows truncated text, without its newline. */
 void result_truncation_line(const struct result_stream *stream, char *out, size_t size);
+
+/* The value of "enforced". */
+void ledger_write_json(const struct ledger *ledger, struct json_writer *w);

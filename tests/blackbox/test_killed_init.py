@@ -23,7 +23,7 @@ def test_a_run_whose_init_was_killed_has_run():
         assert eventually(payload_runs)
         os.kill(int(children(p.pid)[0]), signal.SIGKILL)
         doc = json.loads(p.communicate(timeout=20)[0])
-    assert doc["status"] == "INTERNAL_ERROR"
+    assert doc["status"] == "KILLED_KILL" and "outside" in doc["reason"]
     for name, entry in doc["enforced"].items():
         assert "nothing ran" not in entry["details"], name
     assert doc["enforced"]["filesystem"]["applied"]

@@ -1,6 +1,6 @@
 """The tier without user namespaces: each claim of its ledger, attacked from inside.
 
-The host refuses for real: tests/tools/deny stands before the release program and answers as the
+The host refuses for real: tests/tools/refuse stands before the release program and answers as the
 filters of containers do. All of it as an ordinary user; where the suite runs as root it becomes one.
 An attack first succeeds outside, by the same user.
 """
@@ -52,9 +52,9 @@ def cordon(prefix, *args, binary=BIN, env=None, stdin=b"", wrap=(), **kw):
 
 
 @pytest.fixture
-def refusing(deny):
+def refusing(refuse):
     """Runs cordon on a host that refuses user namespaces."""
-    return lambda *args, **kw: cordon([deny, "newuser=EPERM", "--"], *args, **kw)
+    return lambda *args, **kw: cordon([refuse, "newuser=EPERM", "--"], *args, **kw)
 
 
 @pytest.fixture
@@ -98,10 +98,10 @@ def test_refused_by_name_without_allow_partial(refusing):
 @pytest.mark.parametrize("spec", ["newuser=EPERM", "newuser=EACCES", "newuser=ENOSPC", "newuser=EUSERS",
                                   "newuser=ENOSYS", "clone3=EPERM", "fsopen=EACCES", "mount=EPERM",
                                   "pivot_root=EPERM", "unshare=EPERM"])
-def test_every_refusal_is_met_by_doing(deny, spec):
+def test_every_refusal_is_met_by_doing(refuse, spec):
     """Whichever step is refused: nothing of the caller's input is lost, and the step is named."""
     data = os.urandom(200000).hex().encode()
-    r = cordon([deny, spec, "--"], *PARTIAL, "--output", "1M", "--", "cat", stdin=data)
+    r = cordon([refuse, spec, "--"], *PARTIAL, "--output", "1M", "--", "cat", stdin=data)
     assert r.doc["status"] == "OK" and r.doc["stdout"].encode() == data, r.told()[:2000]
     assert r.doc["reason"] == "PARTIAL_ENFORCEMENT"
     name = spec.split("=")[1]
@@ -109,8 +109,8 @@ def test_every_refusal_is_met_by_doing(deny, spec):
     missing(r, "filesystem")
 
 
-def test_another_failure_is_no_refusal(deny):
-    r = cordon([deny, "newuser=EAGAIN", "--"], *PARTIAL, "--", "echo", "ran")
+def test_another_failure_is_no_refusal(refuse):
+    r = cordon([refuse, "newuser=EAGAIN", "--"], *PARTIAL, "--", "echo", "ran")
     assert r.rc == 125 and b"ulimit -u" in r.err, r.told()
 
 
@@ -123,10 +123,10 @@ def nested(script):
 
 
 def test_the_sysctl_for_real():
-    refuse = nested("echo 0 >/proc/sys/user/max_user_namespaces")
-    r = cordon(refuse, "--", "true")
+    zero = nested("echo 0 >/proc/sys/user/max_user_namespaces")
+    r = cordon(zero, "--", "true")
     assert r.rc == 125 and b"user.max_user_namespaces" in r.err, r.told()
-    r = cordon(refuse, *PARTIAL, "--", "echo", "ran")
+    r = cordon(zero, *PARTIAL, "--", "echo", "ran")
     assert r.doc["stdout"] == "ran\n", r.told()
 
 
@@ -246,15 +246,15 @@ def test_the_work_directory_is_removed_whatever_is_in_it(inside, mine):
     assert not os.path.lexists(r.answer) and (mine / "f").read_text() == "secret"
 
 
-def test_a_killed_supervisor_leaves_a_directory_that_the_next_run_sweeps(deny):
-    argv = [*USER, deny, "newuser=EPERM", "--", BIN, "run", *PARTIAL, "--", "sh", "-c", "pwd; exec sleep 50"]
+def test_a_killed_supervisor_leaves_a_directory_that_the_next_run_sweeps(refuse):
+    argv = [*USER, refuse, "newuser=EPERM", "--", BIN, "run", *PARTIAL, "--", "sh", "-c", "pwd; exec sleep 50"]
     with subprocess.Popen(argv, env=ENV, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as p:
         left = p.stdout.readline().decode().strip()
         assert os.path.isdir(left)
-        cordon([deny, "newuser=EPERM", "--"], *PARTIAL, "--", "true")
+        cordon([refuse, "newuser=EPERM", "--"], *PARTIAL, "--", "true")
         assert os.path.isdir(left), "swept while in use"
         os.kill(p.pid, signal.SIGKILL)
-    cordon([deny, "newuser=EPERM", "--"], *PARTIAL, "--", "true")
+    cordon([refuse, "newuser=EPERM", "--"], *PARTIAL, "--", "true")
     assert not os.path.exists(left)
 
 
@@ -578,24 +578,24 @@ def test_cpu_time(inside):
     applied(r, "cpu_time")
 
 
-def test_death_of_the_supervisor_ends_all(deny):
+def test_death_of_the_supervisor_ends_all(refuse):
     word = marker()
-    argv = [*USER, deny, "newuser=EPERM", "--", BIN, "run", *PARTIAL, "--", "sh", "-c",
+    argv = [*USER, refuse, "newuser=EPERM", "--", BIN, "run", *PARTIAL, "--", "sh", "-c",
             f"setsid sh -c 'sleep 120; : {word}' & echo up; wait"]
     with subprocess.Popen(argv, env=ENV, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as p:
         assert p.stdout.readline() == b"up\n"
         assert eventually(lambda: pids_with(word))
         os.kill(p.pid, signal.SIGKILL)
     assert eventually(lambda: not pids_with(word))
-    cordon([deny, "newuser=EPERM", "--"], *PARTIAL, "--", "true")  # sweeps
+    cordon([refuse, "newuser=EPERM", "--"], *PARTIAL, "--", "true")  # sweeps
 
 
-def test_death_of_init_hangs_nobody_and_is_said(deny):
+def test_death_of_init_hangs_nobody_and_is_said(refuse):
     """Somebody with the right to kills init: forks fail, the payload dies, the ledger tells."""
     word = marker()
     code = PRELUDE + f"{word} = os.getppid()\nprint({word}, flush=True)\n" \
         "while True:\n    try: os.waitpid(os.fork() or os._exit(0), 0)\n    except OSError: pass\n"
-    argv = [*USER, deny, "newuser=EPERM", "--", BIN, "run", "--result", "fd:1", "--stdout-file", "fd:2", *PARTIAL,
+    argv = [*USER, refuse, "newuser=EPERM", "--", BIN, "run", "--result", "fd:1", "--stdout-file", "fd:2", *PARTIAL,
             "--", PYTHON, "-c", code]
     with subprocess.Popen(argv, env=ENV, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE) as p:
@@ -691,10 +691,10 @@ def test_a_covered_proc_and_the_watcher_sees_its_own_tree_only():
 
 # --- root, and the other suites ----------------------------------------------------------------
 
-def test_root_becomes_somebody_else(deny):
+def test_root_becomes_somebody_else(refuse):
     if not ROOT:
         pytest.skip("not root")
-    p = subprocess.run([deny, "newuser=EPERM", "--", BIN, "run", *PARTIAL, "--", "sh", "-c",
+    p = subprocess.run([refuse, "newuser=EPERM", "--", BIN, "run", *PARTIAL, "--", "sh", "-c",
                         "id -u; id -G; : >f && echo made; cat /etc/shadow"],
                        env=ENV, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
     uid, groups, made = p.stdout.decode().split()
@@ -710,8 +710,8 @@ SUITES = ["test_daemon", "test_devices", "test_fake_result", "test_fork_bomb", "
 
 
 @pytest.mark.parametrize("suite", SUITES)
-def test_escape_suite(deny, suite, mine):
-    env = {**os.environ, "CORDON_TEST_PREFIX": f"{deny} newuser=EPERM --", "CORDON_BIN": BIN,
+def test_escape_suite(refuse, suite, mine):
+    env = {**os.environ, "CORDON_TEST_PREFIX": f"{refuse} newuser=EPERM --", "CORDON_BIN": BIN,
            "CORDON_TEST_EXTRA": " ".join(PARTIAL), "HOME": str(mine), "PYTHONDONTWRITEBYTECODE": "1"}
     p = subprocess.run([*USER, sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider",
                         str(HERE / "escape" / (suite + ".py"))], env=env, cwd=HERE, check=False,

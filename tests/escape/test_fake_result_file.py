@@ -21,8 +21,10 @@ def test_fake_result_file(place, option):
                     "--rw", f"{place}:/d", "--", "sh", "-c", SWAP],
                    env=ENV, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
     text = (place / "file").read_text() if (place / "file").exists() else ""
-    assert "fake" not in text
+    assert FAKE not in text
     if option == "--result" and text:
-        check_document(json.loads(text))
+        doc = json.loads(text)
+        check_document(doc)
+        assert doc["rc"] == 7
     assert not [n for n in os.listdir(place) if n.startswith(".cordon-") and
                 "fake" not in (place / n).read_text()], "a temporary file was left"

@@ -1,4 +1,6 @@
 """Mounting anything: over the read-only root, away from it, or a fresh /proc."""
+import pytest
+
 from support import inside, outside
 
 CODE = """
@@ -23,7 +25,9 @@ def test_mount():
         assert why in ("EPERM", "ENOSYS"), name
 
 
-def test_mount_without_the_filter():
-    """No capability: the kernel itself refuses."""
-    for name, why in inside(CODE, "--seccomp", "off", "--allow-partial").answer.items():
+@pytest.mark.parametrize("uid", ["nobody", "caller"])
+def test_mount_without_the_filter(uid):
+    """No capability: the kernel itself refuses, also to somebody who is uid 0 inside."""
+    r = inside(CODE, "--uid", uid, "--seccomp", "off", "--allow-partial").answer
+    for name, why in r.items():
         assert why in ("EPERM", "EINVAL", "EACCES"), name

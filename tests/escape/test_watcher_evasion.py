@@ -62,3 +62,11 @@ def test_memory_of_a_process_without_its_first_thread(probes, arguments):
     r = run("--mem", "96M", "--ro", f"{probes}:/probes", "--", "/probes/leader", *arguments,
             **WATCHER)
     assert "has it all" not in r.text and r.doc["status"] == "MEM_LIMIT", r.told()
+
+
+@pytest.mark.parametrize("source", ["anonymous", "zero"])
+def test_shared_memory_that_no_page_table_shows(probes, source):
+    """Either it is counted, or it cannot be had, or the ledger does not claim the limit."""
+    r = run("--mem", "96M", "--ro", f"{probes}:/probes", "--", "/probes/dropped", source,
+            **WATCHER)
+    assert "has it all" not in r.text or not r.doc["enforced"]["memory"]["applied"], r.told()

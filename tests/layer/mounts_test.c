@@ -67,7 +67,7 @@ TEST(a_view_shows_what_is_listed_and_nothing_else)
     step(STEP_BIND, "/mnt/tree", "data", STEP_MAKE | STEP_LISTED);
     step(STEP_LINK, "data/file", "shortcut", 0);
     step(STEP_FILE, "made up\n", "etc/passwd", 0);
-    CHECK_INT(apply(), PROOF_MOUNTNS | PROOF_READONLY | PROOF_DEVICES);
+    CHECK_INT(apply(), PROOF_MOUNTNS | PROOF_READONLY | PROOF_DEVICES | PROOF_NO_NESTING);
     CHECK_INT(access("/data/sub/deep", F_OK), 0);
     CHECK_INT(access("/shortcut", R_OK), 0);
     struct stat st;
@@ -216,7 +216,7 @@ TEST(a_guard_shows_the_host_and_lets_nothing_change_but_what_is_listed)
     step(STEP_TMPFS, "mode=755", "run", STEP_RDONLY | STEP_OPTIONAL);
     step(STEP_TMPFS, "mode=755", "no/such/mask", STEP_RDONLY | STEP_OPTIONAL);
     step(STEP_BIND, "/mnt/tree/sub", "mnt/tree/sub", STEP_LISTED);
-    CHECK_INT(apply(), PROOF_MOUNTNS | PROOF_READONLY | PROOF_DEVICES);
+    CHECK_INT(apply(), PROOF_MOUNTNS | PROOF_READONLY | PROOF_DEVICES | PROOF_NO_NESTING);
     CHECK_INT(access("/mnt/tree/file", R_OK), 0);
     CHECK_INT(access("/usr/bin", F_OK), 0);
     CHECK_ERRNO(open("/mnt/tree/new", O_WRONLY | O_CREAT, 0644), EROFS);

@@ -177,6 +177,8 @@ static uint32_t expected(const struct seccomp_choice *choice, enum verdict verdi
         break;
     case VERDICT_PERSONALITY: ok = personality_ok((uint32_t)args[0]); break;
     case VERDICT_SOCKET: return socket_answer(choice, (uint32_t)args[0], (uint32_t)args[2]);
+    case VERDICT_MAP:
+        return choice->deny_memfd && (args[3] & 0x21) == 0x21 ? FAILS(ENOSYS) : PASSES;
     case VERDICT_PROCESS: return process_answer(choice, (uint32_t)args[0]);
     case VERDICT_PRIORITY:
     case VERDICT_IO_PRIORITY:

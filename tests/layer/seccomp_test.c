@@ -666,7 +666,7 @@ TEST(an_interpreter_with_threads_children_and_pools_works_under_every_variant)
         "subprocess.run(['true'], check=True)\n"
         "__import__('pwd').getpwuid(0)\n"
         "a, b = socket.socketpair(); a.send(b'x'); assert b.recv(1) == b'x'\n"
-        "m = mmap.mmap(-1, 4096); m[0] = 1\n"
+        "m = mmap.mmap(-1, 4096, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS); m[0] = 1\n"
         "select.epoll().close()\n"
         "with tempfile.TemporaryDirectory() as d: open(d + '/f', 'w').write('x')\n"
         "with multiprocessing.Pool(2) as p: assert p.map(abs, [-1, 2]) == [1, 2]\n";

@@ -59,7 +59,7 @@ TEST(details_say_how_well_a_limit_holds)
     says(&i, CAP_CPU_TIME, "sampled");
     says(&i, CAP_CPU_TIME, "SIGCHLD ignored");
     says(&i, CAP_MEMORY, "64 MiB over the limit are possible");
-    says(&i, CAP_MEMORY, "memfd_create and shmget are refused");
+    says(&i, CAP_MEMORY, "shared memory without a file are refused");
     says(&i, CAP_PIDS, "RLIMIT_NPROC");
     says(&i, CAP_OPEN_FILES, "for each process");
     says(&i, CAP_OUTPUT, "more is counted and dropped; output that passes through is not cut");

@@ -179,6 +179,27 @@ TEST(a_protected_name_that_a_bind_names_is_what_the_bind_says)
     arena_free(&i.arena);
 }
 
+TEST(a_writable_bind_above_a_protected_name_does_not_uncover_it)
+{
+    struct invented i = invented(PROFILE_AGENT);
+    bind_in(&i, &i.policy.rw, "/srv/project/.git", "/srv/project/.git");
+    CHECK_INT(compile(&i), 0);
+    CHECK(step_at(&i.plan, "srv/project/.git") < step_at(&i.plan, "srv/project/.git/hooks"));
+    CHECK((step(&i.plan, "srv/project/.git/hooks")->flags & STEP_RDONLY) != 0);
+    arena_free(&i.arena);
+}
+
+TEST(a_writable_bind_beneath_a_protected_name_is_writable)
+{
+    struct invented i = invented(PROFILE_AGENT);
+    bind_in(&i, &i.policy.rw, "/srv/project/.vscode/x", "/srv/project/.vscode/x");
+    CHECK_INT(compile(&i), 0);
+    CHECK((step(&i.plan, "srv/project/.vscode")->flags & STEP_RDONLY) != 0);
+    CHECK(step_at(&i.plan, "srv/project/.vscode") < step_at(&i.plan, "srv/project/.vscode/x"));
+    CHECK_INT(step(&i.plan, "srv/project/.vscode/x")->flags, STEP_LISTED);
+    arena_free(&i.arena);
+}
+
 TEST(a_broader_writable_bind_does_not_uncover_what_is_protected_in_the_current_directory)
 {
     struct invented i = invented(PROFILE_AGENT);

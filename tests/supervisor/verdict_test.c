@@ -19,6 +19,7 @@ static struct {
 
 static void ended_well(void)
 {
+    arena_free(&run.made.arena); /* of the row before */
     memset(&run, 0, sizeof run);
     run.made = invented(PROFILE_STAGE);
     CHECK_INT(compile(&run.made), 0);

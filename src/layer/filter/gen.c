@@ -24,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/ioctl.h>
 #include <sys/personality.h>
@@ -297,6 +298,14 @@ static void check_socket(struct program *p, enum policy_forbidden action, enum s
     if_equal(p, NETLINK_ROUTE, RETURN_ALLOW, RETURN_PROTOCOL);
 }
 
+/* Shared and anonymous: it stays when no page table shows it any more. */
+static void check_map(struct program *p)
+{
+    load_argument(p, 3);
+    emit(p, BPF_ALU | BPF_AND | BPF_K, MAP_SHARED | MAP_ANONYMOUS, NEXT, NEXT);
+    if_equal(p, MAP_SHARED | MAP_ANONYMOUS, RETURN_ENOSYS, RETURN_ALLOW);
+}
+
 /*
  * Init shares the payload's user, so the kernel would let the payload lower init's limits or
  * starve it: its watcher would go blind. It is pid 1 to everybody inside.
@@ -334,6 +343,7 @@ static void emit_check(struct program *p, enum verdict verdict, const struct sec
     case VERDICT_PERSONALITY: check_personality(p); break;
     case VERDICT_SOCKET: check_socket(p, action, world); break;
     case VERDICT_PAIR: check_pair(p); break;
+    case VERDICT_MAP: check_map(p); break;
     case VERDICT_PROCESS: check_process(p, 0, world); break;
     case VERDICT_PRIORITY: check_priority(p, PRIO_USER, world); break;
     case VERDICT_IO_PRIORITY: check_priority(p, 3 /* IOPRIO_WHO_USER */, world); break;
@@ -366,6 +376,7 @@ static int label_of(enum verdict verdict, const struct seccomp_choice *choice)
     case VERDICT_CHMOD_1: return own ? (int)(BLOCK + VERDICT_MODE_1) : (int)RETURN_DENIED;
     case VERDICT_CHMOD_2: return own ? (int)(BLOCK + VERDICT_MODE_2) : (int)RETURN_DENIED;
     case VERDICT_PAIR: return BLOCK + (own ? (int)VERDICT_SOCKET : (int)VERDICT_PAIR);
+    case VERDICT_MAP: return choice->deny_memfd ? BLOCK + (int)verdict : RETURN_ALLOW;
     default: return BLOCK + (int)verdict;
     }
 }

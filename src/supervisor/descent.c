@@ -1,4 +1,4 @@
-#include "supervisor/tree.h"
+#include "supervisor/descent.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@ static char *put_number(char *p, int number)
     return p;
 }
 
-void tree_path(char out[TREE_PATH_SIZE], int pid, const char *name)
+void descent_path(char out[DESCENT_PATH_SIZE], int pid, const char *name)
 {
     char *p = put_number(out, pid);
     *p++ = '/';
@@ -52,8 +52,8 @@ static int each_child(int proc, const char *path, void (*call)(void *context, in
 
 static void add(void *context, int pid)
 {
-    struct tree *t = context;
-    if (t->count == TREE_MAX)
+    struct descent *t = context;
+    if (t->count == DESCENT_MAX)
         t->cut = true;
     else
         t->pids[t->count++] = pid;
@@ -65,10 +65,10 @@ static bool out_of_sight(int r)
 }
 
 /* The children of each thread of `pid`; "self" for the caller. */
-static void add_children(struct tree *t, const char *tasks)
+static void add_children(struct descent *t, const char *tasks)
 {
     _Alignas(8) char entries[LIST_SIZE];
-    char path[TREE_PATH_SIZE];
+    char path[DESCENT_PATH_SIZE];
     int dir = sys_open(t->proc, tasks, O_RDONLY | O_DIRECTORY, 0);
     t->cut = t->cut || out_of_sight(dir);
     if (dir < 0)
@@ -96,9 +96,9 @@ static void add_children(struct tree *t, const char *tasks)
     sys_close(dir);
 }
 
-void tree_read(struct tree *t, int proc)
+void descent_read(struct descent *t, int proc)
 {
-    char path[TREE_PATH_SIZE];
+    char path[DESCENT_PATH_SIZE];
     t->proc = proc;
     t->count = 0;
     t->cut = false;
@@ -106,7 +106,7 @@ void tree_read(struct tree *t, int proc)
     t->tasks = 0; /* init is not counted */
     for (size_t i = 0; i < t->count; i++) {
         const size_t before = t->tasks;
-        tree_path(path, t->pids[i], "task");
+        descent_path(path, t->pids[i], "task");
         add_children(t, path);
         t->tasks += t->tasks == before; /* a zombie that lost its directory meanwhile */
     }
@@ -117,7 +117,7 @@ static void kill_one(void *context, int pid)
     sys_kill(pid, *(const int *)context);
 }
 
-bool tree_signal_children(int proc, int sig)
+bool descent_signal_children(int proc, int sig)
 {
     return each_child(proc, "thread-self/children", kill_one, &sig) >= 0;
 }

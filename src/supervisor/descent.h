@@ -8,22 +8,22 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define TREE_MAX 8192 /* processes in one walk; the fork gate never lets more tasks live */
+#define DESCENT_MAX 8192 /* processes in one walk; the fork gate never lets more tasks live */
 
-struct tree {
+struct descent {
     int proc; /* borrowed; /proc */
-    int pids[TREE_MAX];
+    int pids[DESCENT_MAX];
     size_t count;
     size_t tasks;    /* of all of them */
     bool cut;        /* there are more, or this host lets it look no more */
 };
 
 /* All of them, parents before children; zombies too. */
-void tree_read(struct tree *t, int proc);
+void descent_read(struct descent *t, int proc);
 
 /* A signal for each direct child of the caller; false if the list cannot be read. */
-bool tree_signal_children(int proc, int sig);
+bool descent_signal_children(int proc, int sig);
 
 /* "123/name" beneath /proc. */
-#define TREE_PATH_SIZE 64
-void tree_path(char out[TREE_PATH_SIZE], int pid, const char *name);
+#define DESCENT_PATH_SIZE 64
+void descent_path(char out[DESCENT_PATH_SIZE], int pid, const char *name);

@@ -1,0 +1,63 @@
+/* What the files of `cordon fs` share. */
+#pragma once
+
+#include <cordon/root.h>
+#include <stdbool.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/json.h"
+
+struct fs {
+    struct cordon_root *root; /* owned */
+    struct cordon_root_error err;
+    bool json;
+    const char *method;
+    char **args; /* of the method */
+    int count;
+    struct arena arena;
+    struct buf out;        /* what is printed on success */
+    struct json_writer w;  /* writes the value into out */
+};
+
+#define FS_USAGE (-5000) /* the arguments are wrong; said on stderr */
+#define FS_DONE (-5001)  /* the method printed what there is */
+
+/* ---- arguments; all return 0, a negative number with fs->err filled, or FS_USAGE ---- */
+
+int fs_usage(const struct fs *fs, const char *why);
+const char *fs_arg(const struct fs *fs, int i); /* NULL if it is not there */
+
+/* A JSON object or list; NULL in `*out` if the argument is missing. */
+int fs_arg_json(struct fs *fs, int i, enum json_type type, const struct json **out);
+bool fs_flag(const struct json *options, const char *key);
+double fs_number(const struct json *options, const char *key, double otherwise);
+
+/* One path, or a JSON list of them. */
+int fs_arg_paths(struct fs *fs, int i, const char *const **out, size_t *count, bool *list);
+
+/* Text as it is, or stdin for "-". */
+int fs_arg_data(struct fs *fs, int i, const char **data, size_t *len);
+int fs_arg_number(struct fs *fs, int i, const char *code, double otherwise, double *out);
+int fs_arg_mode(struct fs *fs, const char *text, uint32_t *out); /* octal */
+
+/* ---- values ---- */
+
+void fs_put_stat(struct json_writer *w, const struct cordon_root_stat *st);
+void fs_put_base64(struct json_writer *w, const char *data, size_t len);
+void fs_put_error(struct json_writer *w, const struct cordon_root_error *err);
+void fs_put_line(struct buf *out, const char *text); /* escaped, with a newline */
+void fs_put_counters(struct json_writer *w, const struct cordon_root_counters *n);
+
+/* ---- the command and its methods ---- */
+
+int cli_fs(int argc, char **argv); /* argv[0] is "fs"; the exit status */
+
+struct fs_method {
+    const char *name;
+    const char *args; /* for the usage text */
+    int min, max;
+    int (*run)(struct fs *fs);
+};
+extern const struct fs_method fs_methods[];
+extern const size_t fs_method_count;

@@ -1,0 +1,249 @@
+/* Arguments and values of `cordon fs`. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/text.h"
+#include "cli/fs.h"
+
+#define STDIN_MAX ((size_t)2 << 30)
+
+int fs_usage(const struct fs *fs, const char *why)
+{
+    fprintf(stderr, "cordon: fs %s: %s\n", fs->method, why);
+    return FS_USAGE;
+}
+
+const char *fs_arg(const struct fs *fs, int i)
+{
+    return i < fs->count ? fs->args[i] : NULL;
+}
+
+/* An argument that the method itself refuses, in the shape of Node. */
+static int refuse(struct fs *fs, const char *code, const char *message)
+{
+    fs->err.errnum = 0;
+    fs->err.has_path = fs->err.has_dest = false;
+    fs->err.syscall[0] = '\0';
+    snprintf(fs->err.code, sizeof fs->err.code, "%s", code);
+    snprintf(fs->err.message, sizeof fs->err.message, "%s", message);
+    return -EINVAL;
+}
+
+int fs_arg_json(struct fs *fs, int i, enum json_type type, const struct json **out)
+{
+    const char *text = fs_arg(fs, i);
+    *out = NULL;
+    if (text == NULL)
+        return 0;
+    const struct json_limits limits = {.max_bytes = 64u << 20, .max_depth = 16};
+    struct json_error where;
+    *out = json_parse(&fs->arena, text, strlen(text), &limits, &where);
+    if (*out == NULL || (*out)->type != type)
+        return fs_usage(fs, type == JSON_OBJECT ? "options must be a JSON object"
+                                                : "expected a JSON list");
+    return 0;
+}
+
+bool fs_flag(const struct json *options, const char *key)
+{
+    const struct json *v = options != NULL ? json_get(options, key) : NULL;
+    return v != NULL && v->type == JSON_BOOL && v->boolean;
+}
+
+double fs_number(const struct json *options, const char *key, double otherwise)
+{
+    const struct json *v = options != NULL ? json_get(options, key) : NULL;
+    return v != NULL && (v->type == JSON_INT || v->type == JSON_REAL) ? v->real : otherwise;
+}
+
+int fs_arg_paths(struct fs *fs, int i, const char *const **out, size_t *count, bool *list)
+{
+    const char *text = fs_arg(fs, i);
+    const struct json *json = NULL;
+    *list = text[0] == '[';
+    if (*list) {
+        int rc = fs_arg_json(fs, i, JSON_ARRAY, &json);
+        if (rc < 0)
+            return rc;
+    }
+    *count = *list ? json->count : 1;
+    const char **paths = arena_array(&fs->arena, *count + 1, sizeof *paths);
+    if (paths == NULL)
+        return fs_usage(fs, "out of memory");
+    paths[0] = text;
+    size_t n = 0;
+    for (const struct json *p = *list ? json->first : NULL; p != NULL; p = p->next) {
+        if (p->type != JSON_STRING)
+            return refuse(fs, "ERR_INVALID_ARG_TYPE", "path must be a string");
+        paths[n++] = p->text;
+    }
+    *out = paths;
+    return 0;
+}
+
+int fs_arg_data(struct fs *fs, int i, const char **data, size_t *len)
+{
+    const char *text = fs_arg(fs, i);
+    if (strcmp(text, "-") != 0) {
+        *data = text;
+        *len = strlen(text);
+        return 0;
+    }
+    struct buf in = BUF_INIT(STDIN_MAX);
+    for (;;) {
+        char *room = buf_reserve(&in, 65536);
+        ssize_t n = room == NULL ? -ENOMEM : fd_read_full(STDIN_FILENO, room, 65536);
+        if (n < 0) {
+            buf_free(&in);
+            return fs_usage(fs, "cannot read standard input");
+        }
+        in.len += (size_t)n;
+        if (n < 65536)
+            break;
+    }
+    *data = arena_strndup(&fs->arena, in.data, in.len);
+    *len = in.len;
+    buf_free(&in);
+    return *data == NULL ? fs_usage(fs, "out of memory") : 0;
+}
+
+int fs_arg_number(struct fs *fs, int i, const char *code, double otherwise, double *out)
+{
+    const char *text = fs_arg(fs, i);
+    *out = otherwise;
+    if (text == NULL)
+        return 0;
+    char *end = NULL;
+    *out = strtod(text, &end);
+    if (*text == '\0' || *end != '\0')
+        return refuse(fs, code, "the argument must be a number");
+    return 0;
+}
+
+int fs_arg_mode(struct fs *fs, const char *text, uint32_t *out)
+{
+    char *end = NULL;
+    unsigned long mode = strtoul(text, &end, 8);
+    if (*text < '0' || *text > '7' || *end != '\0' || mode > 07777)
+        return refuse(fs, "ERR_INVALID_ARG_VALUE", "the mode must be an octal number up to 7777");
+    *out = (uint32_t)mode;
+    return 0;
+}
+
+/* ---- values ---- */
+
+static void put_ms(struct json_writer *w, const char *key, double ms)
+{
+    char text[64];
+    snprintf(text, sizeof text, "%.6f", ms);
+    size_t len = strlen(text);
+    while (text[len - 1] == '0')
+        text[--len] = '\0';
+    if (text[len - 1] == '.')
+        text[--len] = '\0';
+    const struct json number = {.type = JSON_REAL, .text = text, .len = len};
+    json_key(w, key);
+    json_value(w, &number);
+}
+
+void fs_put_stat(struct json_writer *w, const struct cordon_root_stat *st)
+{
+    const struct {
+        const char *key;
+        uint64_t value;
+    } numbers[] = {{"dev", st->dev}, {"ino", st->ino}, {"mode", st->mode}, {"nlink", st->nlink},
+                   {"uid", st->uid}, {"gid", st->gid}, {"rdev", st->rdev}, {"size", st->size},
+                   {"blksize", st->blksize}, {"blocks", st->blocks}};
+    json_begin(w, '{');
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        json_key(w, numbers[i].key);
+        json_uint(w, numbers[i].value);
+    }
+    put_ms(w, "atimeMs", st->atime_ms);
+    put_ms(w, "mtimeMs", st->mtime_ms);
+    put_ms(w, "ctimeMs", st->ctime_ms);
+    put_ms(w, "birthtimeMs", st->birthtime_ms);
+    json_key(w, "type");
+    json_bytes(w, &st->type, 1);
+    json_end(w, '}');
+}
+
+void fs_put_base64(struct json_writer *w, const char *data, size_t len)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    char *out = malloc((len + 2) / 3 * 4 + 1);
+    size_t n = 0;
+    for (size_t i = 0; out != NULL && i < len; i += 3) {
+        uint32_t bits = 0;
+        for (size_t k = 0; k < 3; k++)
+            bits = bits << 8 | (i + k < len ? (unsigned char)data[i + k] : 0);
+        for (size_t k = 0; k < 4; k++)
+            out[n++] = digits[bits >> (18 - 6 * k) & 63];
+        if (i + 2 >= len)
+            out[n - 1] = '=';
+        if (i + 1 >= len)
+            out[n - 2] = '=';
+    }
+    json_bytes(w, out != NULL ? out : "", n);
+    free(out);
+}
+
+void fs_put_error(struct json_writer *w, const struct cordon_root_error *err)
+{
+    json_begin(w, '{');
+    if (err->code[0] != '\0') {
+        json_key(w, "code");
+        json_string(w, err->code);
+    }
+    if (err->errnum != 0) {
+        json_key(w, "errno");
+        json_int(w, err->errnum);
+    }
+    if (err->syscall[0] != '\0') {
+        json_key(w, "syscall");
+        json_string(w, err->syscall);
+    }
+    if (err->has_path) {
+        json_key(w, "path");
+        json_string(w, err->path);
+    }
+    if (err->has_dest) {
+        json_key(w, "dest");
+        json_string(w, err->dest);
+    }
+    json_key(w, "message");
+    json_string(w, err->message);
+    json_end(w, '}');
+}
+
+void fs_put_line(struct buf *out, const char *text)
+{
+    size_t len = strlen(text);
+    size_t need = text_escape(NULL, 0, text, len);
+    char *room = buf_reserve(out, need + 2);
+    if (room == NULL)
+        return;
+    text_escape(room, need + 1, text, len);
+    room[need] = '\n';
+    out->len += need + 1;
+}
+
+void fs_put_counters(struct json_writer *w, const struct cordon_root_counters *n)
+{
+    const struct {
+        const char *key;
+        uint64_t value;
+    } all[] = {{"calls", n->calls},       {"failures", n->failures}, {"denials", n->denials},
+               {"outside", n->outside},   {"readonly", n->readonly}, {"walks", n->walks},
+               {"retries", n->retries},   {"rebinds", n->rebinds}};
+    json_begin(w, '{');
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        json_key(w, all[i].key);
+        json_uint(w, all[i].value);
+    }
+    json_end(w, '}');
+}

@@ -1,0 +1,327 @@
+#include "rooted/copy.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "rooted/guard.h"
+#include "rooted/tree.h"
+#include "rooted/write.h"
+
+void copy_release(struct copy *c)
+{
+    copier_free(&c->copier);
+    buf_free(&c->where);
+    buf_free(&c->source_name);
+}
+
+static int step(struct copy *c, uint64_t bytes)
+{
+    c->entries++;
+    c->bytes += bytes;
+    if (c->options.progress == NULL)
+        return 0;
+    return c->options.progress(c->options.user, c->entries, c->bytes) != 0 ? -ECANCELED : 0;
+}
+
+/* Content, permission bits and, if asked, times of an open file. Set-id bits are not copied. */
+static int fill_file(struct copy *c, int from, const struct stat *st, int to)
+{
+    int64_t bytes = copier_copy(&c->copier, from, st, to);
+    if (bytes < 0)
+        return (int)bytes;
+    struct stat now;
+    if (fstat(to, &now) == 0 && ((now.st_mode ^ st->st_mode) & 0777) != 0)
+        (void)!fchmod(to, st->st_mode & 0777); /* best effort, as the contract says */
+    const struct timespec times[2] = {st->st_atim, st->st_mtim};
+    if (c->options.preserve_timestamps && futimens(to, times) < 0)
+        return -errno;
+    return step(c, (uint64_t)bytes);
+}
+
+/* The copy takes the place of the file, and stays its owner's: a service may run as root. */
+static int replace_file(struct copy *c, int from, const struct stat *st, const struct stat *old,
+                        int dir, const char *name)
+{
+    char temporary[WRITE_TEMPORARY_MAX];
+    FD_AUTO fd = write_temporary(c->root, dir, 0600, temporary);
+    if (fd < 0)
+        return fd;
+    struct stat now;
+    int rc = fstat(fd, &now) < 0 ? -errno : 0;
+    if (rc == 0 && S_ISREG(old->st_mode) &&
+        (now.st_uid != old->st_uid || now.st_gid != old->st_gid))
+        rc = fchown(fd, old->st_uid, old->st_gid) < 0 ? -errno : 0;
+    if (rc == 0)
+        rc = fill_file(c, from, st, fd);
+    if (rc < 0) {
+        unlinkat(dir, temporary, 0);
+        return rc;
+    }
+    return write_commit(c->root, dir, &fd, temporary, name);
+}
+
+int copy_file_to(struct copy *c, int from, const struct stat *st, int dir, const char *name)
+{
+    /* A new name is filled in place: there is no old content that a reader could miss. */
+    RACE_POINT("copy target");
+    FD_AUTO fd = openat(dir, name,
+                        O_WRONLY | O_CREAT | GUARD(copy_target, O_EXCL) | O_CLOEXEC,
+                        st->st_mode & 0777);
+    if (fd >= 0) {
+        int rc = fill_file(c, from, st, fd);
+        if (rc < 0)
+            unlinkat(dir, name, 0);
+        return rc;
+    }
+    if (errno != EEXIST)
+        return -errno;
+    struct stat old;
+    if (fstatat(dir, name, &old, AT_SYMLINK_NOFOLLOW) < 0)
+        return -errno;
+    if (old.st_dev == st->st_dev && old.st_ino == st->st_ino)
+        return COPY_SAME;
+    if (S_ISDIR(old.st_mode))
+        return COPY_ONTO_DIR;
+    if (c->options.keep_existing)
+        return c->options.error_on_exist ? COPY_EXISTS : 0;
+    return replace_file(c, from, st, &old, dir, name);
+}
+
+int copy_file_into(struct copy *c, int from, const struct stat *st, int to)
+{
+    return ftruncate(to, 0) < 0 ? -errno : fill_file(c, from, st, to);
+}
+
+static int copy_link(struct copy *c, int from_dir, const char *from, int dir, const char *name)
+{
+    char text[PATH_MAX];
+    ssize_t len = readlinkat(from_dir, from, text, sizeof text - 1);
+    if (len < 0)
+        return -errno;
+    text[len] = '\0';
+    if (symlinkat(text, dir, name) == 0)
+        return step(c, 0);
+    if (errno != EEXIST)
+        return -errno;
+    struct stat old;
+    struct stat st;
+    if (fstatat(dir, name, &old, AT_SYMLINK_NOFOLLOW) < 0 ||
+        fstatat(from_dir, from, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return -errno;
+    if (old.st_dev == st.st_dev && old.st_ino == st.st_ino)
+        return COPY_SAME;
+    if (S_ISDIR(old.st_mode))
+        return COPY_ONTO_DIR;
+    if (c->options.keep_existing)
+        return c->options.error_on_exist ? COPY_EXISTS : 0;
+    /* Made beside, then put in place: nobody sees the name missing. */
+    char temporary[WRITE_TEMPORARY_MAX];
+    int fd = write_temporary(c->root, dir, 0600, temporary);
+    if (fd < 0)
+        return fd;
+    close(fd);
+    if (unlinkat(dir, temporary, 0) < 0 || symlinkat(text, dir, temporary) < 0 ||
+        renameat(dir, temporary, dir, name) < 0) {
+        int rc = -errno;
+        unlinkat(dir, temporary, 0);
+        return rc;
+    }
+    return step(c, 0);
+}
+
+/* Makes the directory, or takes the one that is there; a descriptor for reading. */
+static int make_dir(int dir, const char *name, bool *made)
+{
+    /* Ours alone until it is complete. */
+    *made = mkdirat(dir, name, 0700) == 0;
+    if (!*made && errno != EEXIST)
+        return -errno;
+    RACE_POINT("copy dir");
+    int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | GUARD(copy_dir, O_NOFOLLOW) | O_CLOEXEC);
+    if (fd >= 0)
+        return fd;
+    return errno == ENOTDIR || errno == ELOOP ? COPY_ONTO_OTHER : -errno;
+}
+
+static int finish_dir(struct copy *c, const struct tree_level *l)
+{
+    if (l->made)
+        (void)!fchmod(l->out.fd, l->st.st_mode & 0777);
+    const struct timespec times[2] = {l->st.st_atim, l->st.st_mtim};
+    if (c->options.preserve_timestamps && futimens(l->out.fd, times) < 0)
+        return -errno;
+    return step(c, 0);
+}
+
+/* Goes into an open source directory; takes `fd`. */
+static int enter(struct tree *t, int fd, int dir, const char *name, const char *from_name)
+{
+    /* Into itself: the copy would feed on itself. */
+    bool made = false;
+    int out = make_dir(dir, name, &made);
+    if (out < 0) {
+        fd_close(&fd);
+        return out;
+    }
+    int rc = tree_enter(t, fd, out, from_name);
+    if (rc == 0)
+        tree_level(t)->made = made;
+    return rc;
+}
+
+/* Is this directory one of those we are in, or the top of the copy? */
+static bool is_ancestor(const struct tree *t, const struct stat *st)
+{
+    for (size_t i = 0; i < t->depth; i++) {
+        const struct tree_level *l = &t->levels[i];
+        if (l->dir.dev == st->st_dev && l->dir.ino == st->st_ino)
+            return true;
+    }
+    return t->depth > 0 && t->levels[0].out.dev == st->st_dev &&
+           t->levels[0].out.ino == st->st_ino;
+}
+
+/* What a link in the tree leads to, opened for reading, beneath the base of the source. */
+static int open_followed(struct copy *c, struct tree *t, const char *name)
+{
+    BUF_AUTO full = BUF_INIT(64u << 20);
+    buf_append(&full, c->source_name.data, c->source_name.len);
+    if (full.len > 0)
+        buf_puts(&full, "/");
+    buf_puts(&full, tree_path(t, name));
+    const char *path = buf_string(&full);
+    return path == NULL ? -ENOMEM
+                        : resolve_open(c->base, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
+}
+
+static int open_source(int dir, const char *name)
+{
+    RACE_POINT("copy source");
+    int fd = openat(dir, name, O_RDONLY | GUARD(copy_source, O_NOFOLLOW) | O_NONBLOCK | O_NOCTTY |
+                                   O_CLOEXEC);
+    return fd >= 0 ? fd : errno == ENXIO ? COPY_UNSUPPORTED : -errno;
+}
+
+static int tree_entry(struct copy *c, struct tree *t)
+{
+    struct tree_level *l = tree_level(t);
+    const size_t i = l->next++;
+    const char *name = names_at(&l->names, i);
+    const uint8_t type = l->names.items[i].type;
+    const int out = l->out.fd;
+    struct stat st;
+    if (write_is_temporary(name))
+        return 0; /* a write in progress, not content */
+    if (type == DT_FIFO || type == DT_SOCK || type == DT_CHR || type == DT_BLK)
+        return COPY_UNSUPPORTED;
+
+    bool linked = type == DT_LNK;
+    FD_AUTO fd = linked ? -ELOOP : open_source(l->dir.fd, name);
+    if (fd == -ELOOP) {
+        if (!c->options.dereference)
+            return copy_link(c, l->dir.fd, name, out, name);
+        linked = true;
+        fd = open_followed(c, t, name);
+    }
+    if (fd < 0)
+        return fd == -ENXIO ? COPY_UNSUPPORTED : fd;
+    if (fstat(fd, &st) < 0)
+        return -errno;
+    if (S_ISREG(st.st_mode))
+        return copy_file_to(c, fd, &st, out, name);
+    if (!S_ISDIR(st.st_mode))
+        return COPY_UNSUPPORTED;
+    if (is_ancestor(t, &st))
+        return linked ? -ELOOP : COPY_SAME;
+    if (c->base->no_xdev && st.st_dev != l->dir.dev)
+        return -EXDEV;
+    l->pinned = linked;
+    int rc = enter(t, fd_take(&fd), out, name, name);
+    if (rc < 0 && t->depth > 0)
+        tree_level(t)->pinned = false;
+    return rc;
+}
+
+static int copy_tree(struct copy *c, int fd, const struct resolve_place *to)
+{
+    TREE_AUTO t = TREE_INIT;
+    int rc = enter(&t, fd, to->dir, to->name, "");
+    while (rc == 0 && t.depth > 0) {
+        struct tree_level *l = tree_level(&t);
+        if (l->next < l->names.count) {
+            rc = tree_entry(c, &t);
+            continue;
+        }
+        rc = finish_dir(c, l);
+        if (rc == 0)
+            rc = tree_leave(&t);
+        if (rc == 0 && t.depth > 0)
+            tree_level(&t)->pinned = false;
+    }
+    struct tree_level *l = tree_level(&t);
+    if (rc < 0 && l != NULL && l->next > 0)
+        buf_puts(&c->where, tree_path(&t, names_at(&l->names, l->next - 1)));
+    return rc;
+}
+
+/* Is the directory `st` the one that `dir` stands for, or above it? Goes up to the base's top. */
+static int is_above(const struct stat *st, int dir, const struct resolve_base *base)
+{
+    struct stat top;
+    FD_AUTO at = openat(dir, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (at < 0 || fstat(base->fd, &top) < 0)
+        return -errno;
+    for (;;) {
+        struct stat now;
+        if (fstat(at, &now) < 0)
+            return -errno;
+        if (now.st_dev == st->st_dev && now.st_ino == st->st_ino)
+            return 1;
+        if (now.st_dev == top.st_dev && now.st_ino == top.st_ino)
+            return 0;
+        int up = openat(at, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        struct stat above;
+        if (up < 0 || fstat(up, &above) < 0)
+            return -errno;
+        fd_close(&at);
+        at = up;
+        if (above.st_dev == now.st_dev && above.st_ino == now.st_ino)
+            return 0; /* the top of everything: the destination lies in an unsafe place */
+    }
+}
+
+int copy_entry(struct copy *c, const struct resolve_place *from, const struct resolve_place *to)
+{
+    if (from->name[0] != '\0' && S_ISLNK(from->st.st_mode))
+        return copy_link(c, from->dir, from->name, to->dir, to->name);
+    if (from->name[0] != '\0' && !S_ISREG(from->st.st_mode) && !S_ISDIR(from->st.st_mode))
+        return COPY_UNSUPPORTED;
+    FD_AUTO fd = open_source(from->dir, from->name[0] != '\0' ? from->name : ".");
+    struct stat st;
+    if (fd < 0)
+        return fd == -ELOOP ? -ESTALE : fd;
+    if (fstat(fd, &st) < 0)
+        return -errno;
+    if (S_ISREG(st.st_mode))
+        return to->name[0] == '\0' ? COPY_ONTO_DIR
+                                   : copy_file_to(c, fd, &st, to->dir, to->name);
+    if (!S_ISDIR(st.st_mode))
+        return COPY_UNSUPPORTED;
+    if (!c->options.recursive)
+        return COPY_IS_DIR;
+    int rc = is_above(&st, to->dir, c->base);
+    if (rc != 0)
+        return rc < 0 ? rc : COPY_SAME;
+    if (to->exists && to->st.st_dev == st.st_dev && to->st.st_ino == st.st_ino)
+        return COPY_SAME;
+    struct resolve_place target = *to;
+    target.owned = false;
+    if (target.name[0] == '\0')
+        memcpy(target.name, ".", 2);
+    return copy_tree(c, fd_take(&fd), &target);
+}

@@ -1,0 +1,34 @@
+/* Copying one entry or a tree, by descriptors. */
+#pragma once
+
+#include "base/buf.h"
+#include "rooted/descriptor.h"
+#include "rooted/root.h"
+
+struct copy {
+    struct cordon_root *root;        /* borrowed */
+    const struct resolve_base *base; /* of the source; borrowed; for links that are followed */
+    struct cordon_root_cp_options options;
+    struct copier copier;
+    uint64_t entries, bytes;
+    struct buf where; /* beneath the source: what failed */
+    struct buf source_name; /* of the source beneath its base */
+};
+void copy_release(struct copy *c);
+
+/* Beside -errno and RESOLVE_*. */
+#define COPY_EXISTS (-4200)      /* kept, and that is an error */
+#define COPY_SAME (-4201)        /* onto or into itself */
+#define COPY_IS_DIR (-4202)      /* a directory, and not recursive */
+#define COPY_ONTO_DIR (-4203)    /* something else onto a directory */
+#define COPY_ONTO_OTHER (-4204)  /* a directory onto something else */
+#define COPY_UNSUPPORTED (-4205) /* neither file, directory nor link */
+
+/* `from` may be a link only if options.dereference is not set. 0 or a negative number. */
+int copy_entry(struct copy *c, const struct resolve_place *from, const struct resolve_place *to);
+
+/* Content and permission bits of one open file to a place, replacing what is there. */
+int copy_file_to(struct copy *c, int from, const struct stat *st, int dir, const char *name);
+
+/* The same into a file that is open for writing, in place. */
+int copy_file_into(struct copy *c, int from, const struct stat *st, int to);

@@ -1,0 +1,195 @@
+#include "rooted/descriptor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "sys/entry.h"
+
+#define BUFFER_BYTES ((size_t)256 * 1024)
+#define XATTR_LIST_MAX ((size_t)64 * 1024)  /* the kernel's own limits */
+#define XATTR_VALUE_MAX ((size_t)64 * 1024)
+
+int descriptor_regular(int fd, struct stat *st)
+{
+    if (fstat(fd, st) < 0)
+        return -errno;
+    return S_ISREG(st->st_mode) ? 0 : S_ISDIR(st->st_mode) ? -EISDIR : -EINVAL;
+}
+
+int descriptor_read(int fd, const struct stat *st, uint64_t max, char **data, size_t *len)
+{
+    if ((uint64_t)st->st_size > max)
+        return -EFBIG;
+    size_t cap = (size_t)st->st_size;
+    size_t used = 0;
+    char *buf = malloc(cap + 1);
+    while (buf != NULL) {
+        ssize_t n = read(fd, buf + used, cap + 1 - used);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0) {
+            int rc = -errno;
+            free(buf);
+            return rc;
+        }
+        used += (size_t)n;
+        /* All that the size promised, and no more although there was room: the end. */
+        if (n == 0 || (used == (size_t)st->st_size && used > 0))
+            break;
+        if (used <= cap)
+            continue;
+        /* It grew meanwhile, or a size of 0 was not the truth. */
+        if (used > max) {
+            free(buf);
+            return -EFBIG;
+        }
+        cap = cap * 2 + 4096;
+        char *more = realloc(buf, cap + 1);
+        if (more == NULL)
+            free(buf);
+        buf = more;
+    }
+    if (buf == NULL)
+        return -ENOMEM;
+    buf[used] = '\0';
+    *data = buf;
+    *len = used;
+    return 0;
+}
+
+void copier_free(struct copier *c)
+{
+    free(c->buf);
+    c->buf = NULL;
+}
+
+/* Bytes [from_off, end) by read and write. */
+static int plain_copy(struct copier *c, int from, int to, off_t off, off_t end)
+{
+    if (c->buf == NULL)
+        c->buf = malloc(BUFFER_BYTES);
+    if (c->buf == NULL)
+        return -ENOMEM;
+    while (off < end) {
+        size_t want = (uint64_t)(end - off) < BUFFER_BYTES ? (size_t)(end - off) : BUFFER_BYTES;
+        ssize_t n = pread(from, c->buf, want, off);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -errno;
+        if (n == 0)
+            return 0; /* it shrank meanwhile */
+        for (ssize_t done = 0; done < n;) {
+            ssize_t w = pwrite(to, c->buf + done, (size_t)(n - done), off + done);
+            if (w < 0 && errno != EINTR)
+                return -errno;
+            done += w > 0 ? w : 0;
+        }
+        off += n;
+    }
+    return 0;
+}
+
+static int copy_range(struct copier *c, int from, int to, off_t off, off_t end)
+{
+    while (!c->no_range && off < end) {
+        off_t in = off;
+        off_t out = off;
+        ssize_t n = copy_file_range(from, &in, to, &out, (size_t)(end - off), 0);
+        if (n > 0) {
+            off += n;
+        } else if (n < 0 && errno == EINTR) {
+            continue;
+        } else if (n < 0 && (errno == ENOSPC || errno == EDQUOT || errno == EIO ||
+                             errno == EFBIG)) {
+            return -errno;
+        } else {
+            /* Not between these file systems, or (0) one that makes up its content. */
+            c->no_range = n < 0;
+            break;
+        }
+    }
+    return plain_copy(c, from, to, off, end);
+}
+
+int64_t copier_copy(struct copier *c, int from, const struct stat *st, int to)
+{
+    const off_t size = st->st_size;
+    if (size > 0 && !c->no_clone) {
+        if (ioctl(to, SYS_FICLONE, from) == 0)
+            return size;
+        c->no_clone = true;
+    }
+    int rc = 0;
+    if ((uint64_t)size <= BUFFER_BYTES && st->st_blocks * 512 >= size) {
+        rc = plain_copy(c, from, to, 0, size); /* cheaper than a range for little */
+    } else if (st->st_blocks * 512 >= size) {
+        rc = copy_range(c, from, to, 0, size);
+    } else {
+        for (off_t at = 0; rc == 0 && at < size;) {
+            off_t data = lseek(from, at, SEEK_DATA);
+            if (data < 0 && errno == ENXIO)
+                break; /* a hole to the end */
+            off_t hole = data < 0 ? size : lseek(from, data, SEEK_HOLE);
+            data = data < 0 ? at : data;
+            rc = copy_range(c, from, to, data, hole < 0 || hole > size ? size : hole);
+            at = hole < 0 ? size : hole;
+        }
+        if (rc == 0 && ftruncate(to, size) < 0)
+            rc = -errno;
+    }
+    return rc < 0 ? rc : size;
+}
+
+/* The number of attributes, or -errno. */
+static int copy_xattrs(int from, int to)
+{
+    char probe[1];
+    ssize_t need = flistxattr(from, probe, 0);
+    if (need <= 0)
+        return 0; /* none, or not known to this file system */
+    char *list = malloc(XATTR_LIST_MAX + XATTR_VALUE_MAX);
+    if (list == NULL)
+        return -ENOMEM;
+    char *value = list + XATTR_LIST_MAX;
+    ssize_t len = flistxattr(from, list, XATTR_LIST_MAX);
+    int rc = len < 0 ? -errno : 0;
+    int count = 0;
+    for (char *name = list; rc == 0 && name < list + len; name += strlen(name) + 1, count++) {
+        if (strcmp(name, "security.capability") == 0)
+            continue;
+        ssize_t n = fgetxattr(from, name, value, XATTR_VALUE_MAX);
+        if (n < 0 && errno == ENODATA)
+            continue;
+        if (n < 0 || fsetxattr(to, name, value, (size_t)n, 0) < 0)
+            /* Labels that the kernel gives to the new file itself need not be ours to set. */
+            rc = strncmp(name, "security.", 9) == 0 || strncmp(name, "trusted.", 8) == 0 ? 0
+                                                                                         : -errno;
+    }
+    free(list);
+    return rc < 0 ? rc : count;
+}
+
+int descriptor_copy_metadata(int from, const struct stat *st, int to)
+{
+    struct stat now;
+    if (fstat(to, &now) < 0)
+        return -errno;
+    const bool owner = now.st_uid != st->st_uid || now.st_gid != st->st_gid;
+    if (owner && fchown(to, st->st_uid, st->st_gid) < 0)
+        return -errno;
+    int rc = copy_xattrs(from, to);
+    if (rc < 0)
+        return rc;
+    /* After the owner and the ACL, both of which change mode bits. */
+    if ((owner || rc > 0) && fstat(to, &now) < 0)
+        return -errno;
+    if ((now.st_mode & 07777) != (st->st_mode & 0777) && fchmod(to, st->st_mode & 0777) < 0)
+        return -errno;
+    return 0;
+}

@@ -1,0 +1,31 @@
+/* Work on open descriptors: reading whole files, copying content and metadata. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+/* 0 if it is a regular file, -EISDIR, or -EINVAL for anything else; fills st. */
+int descriptor_regular(int fd, struct stat *st);
+
+/* The whole content, malloc'd, with a NUL behind it. -EFBIG beyond max. */
+int descriptor_read(int fd, const struct stat *st, uint64_t max, char **data, size_t *len);
+
+/* What a copy has learnt about the file systems at hand, and its buffer. */
+struct copier {
+    bool no_clone;
+    bool no_range;
+    char *buf; /* owned; NULL until needed */
+};
+#define COPIER_INIT ((struct copier){.buf = NULL})
+void copier_free(struct copier *c);
+
+/* Content only, from offset 0 to an empty file; holes stay holes. The bytes, or -errno. */
+int64_t copier_copy(struct copier *c, int from, const struct stat *st, int to);
+
+/*
+ * Gives `to`, which replaces `from`, its owner, mode, extended attributes and ACLs. Not the
+ * set-id bits and file capabilities, which the kernel takes away on every write as well.
+ */
+int descriptor_copy_metadata(int from, const struct stat *st, int to);

@@ -1,0 +1,202 @@
+/* rename and move. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "rooted/copy.h"
+#include "rooted/dirs.h"
+#include "rooted/guard.h"
+#include "rooted/remove.h"
+#include "rooted/write.h"
+#include "sys/entry.h"
+
+struct renaming {
+    struct target from, to;
+    struct resolve_place from_place, to_place;
+};
+#define RENAMING_INIT \
+    {.from.ref = NULL, .from_place = RESOLVE_PLACE_INIT, .to_place = RESOLVE_PLACE_INIT}
+
+static void renaming_release(struct renaming *r)
+{
+    resolve_place_release(&r->from_place);
+    resolve_place_release(&r->to_place);
+    target_release(&r->from);
+    target_release(&r->to);
+}
+
+static int open_targets(const struct call *c, const char *from, const char *to,
+                        const char *syscall, struct renaming *r)
+{
+    int rc = call_writable(c, to);
+    if (rc == 0)
+        rc = target_open(c, from, syscall, &r->from);
+    if (rc == 0)
+        rc = target_open(c, to, "rename", &r->to);
+    return rc;
+}
+
+static int fail_into_itself(const struct call *c, const struct renaming *r)
+{
+    char from[PATH_MAX + 64];
+    char to[PATH_MAX + 64];
+    path_display(from, sizeof from, &c->root->rules, r->from.mapped.base, r->from.mapped.name);
+    path_display(to, sizeof to, &c->root->rules, r->to.mapped.base, r->to.mapped.name);
+    return call_fail_code(c, &r->to, "EINVAL", EINVAL, "rename",
+                          "Cannot move '%s' to a subdirectory of itself, '%s'.", from, to);
+}
+
+static int place_of(const struct call *c, const struct target *t, struct resolve_place *out)
+{
+    int rc = resolve_place(&t->base, t->mapped.name, false, out);
+    if (rc == 0 && target_is_top(t))
+        return -EPERM;
+    return rc < 0 ? rc : target_check_leaf(c, t, out);
+}
+
+int cordon_root_rename(struct cordon_root *root, const char *from, const char *to,
+                       struct cordon_root_error *err)
+{
+    struct call c = call_begin(root, "rename", err);
+    __attribute__((cleanup(renaming_release))) struct renaming r = RENAMING_INIT;
+    int rc = open_targets(&c, from, to, "rename", &r);
+    if (rc < 0)
+        return rc;
+    if (!target_same_base(&r.from, &r.to))
+        return call_fail_pair(&c, &r.to, &r.from, &r.to, "rename", -EXDEV);
+    rc = place_of(&c, &r.from, &r.from_place);
+    if (rc < 0)
+        return call_fail_pair(&c, &r.from, &r.from, &r.to, "rename", rc);
+    rc = place_of(&c, &r.to, &r.to_place);
+    RACE_POINT("rename");
+    if (rc == 0 && renameat(r.from_place.dir, r.from_place.name, r.to_place.dir,
+                            r.to_place.name) < 0)
+        rc = -errno;
+    return rc < 0 ? call_fail_pair(&c, &r.to, &r.from, &r.to, "rename", rc) : 0;
+}
+
+/* Without RENAME_NOREPLACE, which some file systems lack: as atomic, in two steps. */
+static int rename_noreplace_by_hand(const struct renaming *r)
+{
+    const struct resolve_place *from = &r->from_place;
+    const struct resolve_place *to = &r->to_place;
+    if (S_ISDIR(from->st.st_mode)) {
+        /* Only an empty directory can be replaced by one, and this one is ours. */
+        if (mkdirat(to->dir, to->name, 0700) < 0)
+            return -errno;
+        if (renameat(from->dir, from->name, to->dir, to->name) == 0)
+            return 0;
+        int rc = -errno;
+        unlinkat(to->dir, to->name, AT_REMOVEDIR);
+        return rc;
+    }
+    if (linkat(from->dir, from->name, to->dir, to->name, 0) < 0)
+        return -errno;
+    return unlinkat(from->dir, from->name, 0) < 0 ? -errno : 0;
+}
+
+static int rename_noreplace(const struct renaming *r)
+{
+    if (sys_renameat2(r->from_place.dir, r->from_place.name, r->to_place.dir, r->to_place.name,
+                      SYS_RENAME_NOREPLACE) == 0)
+        return 0;
+    if (errno != EINVAL && errno != ENOSYS)
+        return -errno;
+    return rename_noreplace_by_hand(r);
+}
+
+static int remove_any(int dir, const char *name)
+{
+    BUF_AUTO where = BUF_INIT(64u << 20);
+    const char *syscall = "";
+    struct remove_progress progress = {.call = NULL};
+    if (unlinkat(dir, name, 0) == 0)
+        return 0;
+    return errno == EISDIR ? remove_tree(dir, name, false, &progress, &where, &syscall) : -errno;
+}
+
+/* Replaces whatever is at the destination, full directories included. */
+static int rename_over(const struct renaming *r)
+{
+    const struct resolve_place *from = &r->from_place;
+    const struct resolve_place *to = &r->to_place;
+    if (renameat(from->dir, from->name, to->dir, to->name) == 0)
+        return 0;
+    if (errno != EISDIR && errno != ENOTDIR && errno != ENOTEMPTY && errno != EEXIST)
+        return -errno;
+    /* Swapped in one step; then what was there is removed under the old name. */
+    if (sys_renameat2(from->dir, from->name, to->dir, to->name, SYS_RENAME_EXCHANGE) == 0)
+        return remove_any(from->dir, from->name);
+    if (errno != EINVAL && errno != ENOSYS)
+        return -errno;
+    int rc = remove_any(to->dir, to->name); /* a file system that cannot swap */
+    return rc == 0 && renameat(from->dir, from->name, to->dir, to->name) < 0 ? -errno : rc;
+}
+
+/* Inside one base, to another mount: copied beside the destination, put in place, then removed. */
+static int move_across(const struct call *c, struct renaming *r, bool overwrite)
+{
+    struct resolve_place beside = r->to_place;
+    beside.owned = false;
+    beside.exists = false;
+    int fd = write_temporary(c->root, beside.dir, 0600, beside.name);
+    if (fd < 0)
+        return fd;
+    close(fd);
+    unlinkat(beside.dir, beside.name, 0);
+    struct copy copy = {
+        .root = c->root,
+        .base = &r->from.base,
+        .options = {.size = sizeof copy.options, .recursive = true, .preserve_timestamps = true},
+        .where = BUF_INIT(64u << 20),
+        .source_name = BUF_INIT(PATH_MAX)};
+    int rc = copy_entry(&copy, &r->from_place, &beside);
+    copy_release(&copy);
+    if (rc == 0) {
+        struct renaming last = *r;
+        last.from_place = beside;
+        last.from_place.st = r->from_place.st;
+        rc = overwrite ? rename_over(&last) : rename_noreplace(&last);
+    }
+    if (rc < 0) {
+        remove_any(beside.dir, beside.name);
+        return rc < -4095 ? -EINVAL : rc;
+    }
+    return remove_any(r->from_place.dir, r->from_place.name);
+}
+
+int cordon_root_move(struct cordon_root *root, const char *from, const char *to, bool overwrite,
+                     struct cordon_root_error *err)
+{
+    struct call c = call_begin(root, "move", err);
+    __attribute__((cleanup(renaming_release))) struct renaming r = RENAMING_INIT;
+    int rc = open_targets(&c, from, to, "lstat", &r);
+    if (rc < 0)
+        return rc;
+    if (!target_same_base(&r.from, &r.to))
+        return call_fail_code(&c, &r.from, "EXDEV", EXDEV, "rename",
+                              "cross-base move is not supported");
+    rc = place_of(&c, &r.from, &r.from_place);
+    if (rc == 0 && !r.from_place.exists)
+        rc = -ENOENT;
+    if (rc < 0)
+        return call_fail(&c, &r.from, "lstat", rc);
+    if (r.to.mapped.len > r.from.mapped.len && path_under(r.to.mapped.name, r.from.mapped.name))
+        return fail_into_itself(&c, &r); /* before its parents are made */
+    rc = dirs_make_parents(&r.to);
+    if (rc == 0)
+        rc = place_of(&c, &r.to, &r.to_place);
+    RACE_POINT("move");
+    if (rc == 0)
+        rc = overwrite ? rename_over(&r) : rename_noreplace(&r);
+    if (rc == -EXDEV && !r.from.base.no_xdev)
+        rc = move_across(&c, &r, overwrite);
+    if (rc == -EEXIST && !overwrite)
+        return call_fail_code(&c, &r.to, "EEXIST", EEXIST, "rename", "dest already exists.");
+    if (rc == -EINVAL)
+        return fail_into_itself(&c, &r);
+    return rc < 0 ? call_fail_pair(&c, &r.to, &r.from, &r.to, "rename", rc) : 0;
+}

@@ -1,0 +1,253 @@
+#include "rooted/write.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "rooted/descriptor.h"
+#include "rooted/guard.h"
+#include "rooted/sync.h"
+
+#define ATTEMPTS_MAX 128 /* against a tree that changes under the call */
+
+bool write_is_temporary(const char *name)
+{
+    return strncmp(name, WRITE_TEMPORARY_PREFIX, sizeof WRITE_TEMPORARY_PREFIX - 1) == 0;
+}
+
+/* A well mixed number that differs from the last; O_EXCL does not need more. */
+static uint64_t next_number(struct cordon_root *root)
+{
+    uint64_t x = atomic_fetch_add(&root->temporary, UINT64_C(0x9e3779b97f4a7c15));
+    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return x ^ (x >> 31);
+}
+
+int write_temporary(struct cordon_root *root, int dir, unsigned mode,
+                    char name[WRITE_TEMPORARY_MAX])
+{
+    for (int i = 0; i < ATTEMPTS_MAX; i++) {
+        snprintf(name, WRITE_TEMPORARY_MAX, WRITE_TEMPORARY_PREFIX "%016llx",
+                 (unsigned long long)next_number(root));
+        int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+        if (fd >= 0 || errno != EEXIST)
+            return fd >= 0 ? fd : -errno;
+    }
+    return -EEXIST;
+}
+
+static int sync_directory(int dir)
+{
+    FD_AUTO fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return fd < 0 || fsync(fd) < 0 ? -errno : 0;
+}
+
+int write_commit(struct cordon_root *root, int dir, int *fd, const char *temporary,
+                 const char *name)
+{
+    int rc = root->sync != CORDON_ROOT_SYNC_NONE && fsync(*fd) < 0 ? -errno : 0;
+    fd_close(fd);
+    RACE_POINT("commit");
+    if (rc == 0 && renameat(dir, temporary, dir, name) < 0)
+        rc = -errno;
+    if (rc < 0)
+        unlinkat(dir, temporary, 0);
+    else if (root->sync == CORDON_ROOT_SYNC_FULL)
+        rc = sync_directory(dir);
+    return rc;
+}
+
+/* The file itself; -ELOOP if a link has the name. */
+static int open_leaf(struct cordon_root *root, const struct resolve_place *place, int flags,
+                     pthread_mutex_t **held, int *fd)
+{
+    *held = writer_lock(root, place);
+    RACE_POINT("write open");
+    *fd = openat(place->dir, place->name,
+                 flags | GUARD(open_leaf, O_NOFOLLOW) | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0666);
+    if (*fd >= 0 || (errno == ENOENT && (flags & O_CREAT) == 0))
+        return 0;
+    int rc = errno == ENXIO ? -EINVAL : -errno;
+    writer_unlock(held);
+    return rc;
+}
+
+/* The common case: no link on the way, and none at the end. Other answers are not final. */
+static int open_direct(struct cordon_root *root, const struct target *t, int flags,
+                       struct resolve_place *place, pthread_mutex_t **held, int *fd)
+{
+    char parent[PATH_MAX];
+    size_t len = 0;
+    const char *leaf = path_split(t->mapped.name, &len);
+    const size_t leaf_len = strlen(leaf);
+    if (leaf_len == 0 || leaf_len > NAME_MAX)
+        return -EINVAL;
+    memcpy(parent, t->mapped.name, len);
+    parent[len] = '\0';
+    place->dir = target_direct(root, t, parent, O_PATH | O_DIRECTORY);
+    if (place->dir < 0)
+        return -EINVAL;
+    place->owned = true;
+    memcpy(place->name, leaf, leaf_len + 1);
+    int rc = open_leaf(root, place, flags, held, fd);
+    if (rc < 0)
+        resolve_place_release(place);
+    return rc;
+}
+
+int write_open(struct cordon_root *root, struct target *t, int flags,
+               struct resolve_place *place, pthread_mutex_t **held, int *fd)
+{
+    if (open_direct(root, t, flags, place, held, fd) == 0)
+        return 0;
+    int rc = target_acquire(root, t);
+    if (rc < 0)
+        return rc;
+    for (int i = 0; i < ATTEMPTS_MAX; i++) {
+        rc = resolve_place(&t->base, t->mapped.name, true, place);
+        if (rc < 0)
+            return rc;
+        if (place->name[0] == '\0')
+            return -EISDIR;
+        rc = open_leaf(root, place, flags, held, fd);
+        if (rc != -ELOOP)
+            return rc;
+        resolve_place_release(place); /* a link took the name after the look: look again */
+    }
+    return -ESTALE;
+}
+
+static int write_in_place(struct cordon_root *root, int fd, const void *data, size_t len)
+{
+    if (ftruncate(fd, 0) < 0)
+        return -errno;
+    int rc = fd_write_all(fd, data, len);
+    if (rc == 0 && root->sync != CORDON_ROOT_SYNC_NONE && fsync(fd) < 0)
+        rc = -errno;
+    return rc;
+}
+
+static int replace_by_rename(struct cordon_root *root, const struct resolve_place *place, int old,
+                             const struct stat *st, const void *data, size_t len)
+{
+    char temporary[WRITE_TEMPORARY_MAX];
+    FD_AUTO fd = write_temporary(root, place->dir, old >= 0 ? st->st_mode & 0777 : 0666, temporary);
+    if (fd < 0)
+        return fd;
+    int rc = fd_write_all(fd, data, len);
+    if (rc == 0 && old >= 0) {
+        rc = descriptor_copy_metadata(old, st, fd);
+        if (rc < 0 && rc != -ENOSPC && rc != -EDQUOT)
+            rc = -EPERM; /* what it has cannot be given to another file */
+    }
+    if (rc < 0) {
+        unlinkat(place->dir, temporary, 0);
+        return rc;
+    }
+    return write_commit(root, place->dir, &fd, temporary, place->name);
+}
+
+int write_replace(struct cordon_root *root, const struct resolve_place *place, int old,
+                  const void *data, size_t len)
+{
+    struct stat st;
+    if (old >= 0) {
+        int rc = descriptor_regular(old, &st);
+        if (rc < 0)
+            return rc;
+        /* Names that were linked on purpose stay linked. In safe mode with the gate closed the
+         * other name may be anybody's, so the link is broken. */
+        if (st.st_nlink > 1 &&
+            (root->flags & (CORDON_ROOT_ALLOW_HARDLINK | CORDON_ROOT_UNSAFE)) != 0)
+            return write_in_place(root, old, data, len);
+    }
+    int rc = replace_by_rename(root, place, old, &st, data, len);
+    /* A directory that is not ours to change, a foreign owner, a name that is a mount. */
+    if (old >= 0 && (rc == -EACCES || rc == -EPERM || rc == -EROFS || rc == -EBUSY))
+        return write_in_place(root, old, data, len);
+    return rc;
+}
+
+void write_saved(struct cordon_root *root, const struct target *t, const char *data, size_t len)
+{
+    uint64_t now = lock_now_ms();
+    pthread_mutex_lock(&root->lock);
+    remember_put(&root->remembered, &t->mapped, data, len, now);
+    sync_saved(root->sync_state, &t->mapped, data, len, now);
+    pthread_mutex_unlock(&root->lock);
+}
+
+int cordon_root_write_file(struct cordon_root *root, const char *path, const void *data,
+                           size_t len, bool save_last, struct cordon_root_error *err)
+{
+    struct call c = call_begin(root, "writeFile", err);
+    TARGET_AUTO(t);
+    int rc = call_writable(&c, path);
+    if (rc == 0)
+        rc = target_map(&c, path, "open", &t);
+    if (rc < 0)
+        return rc;
+    PLACE_AUTO place = RESOLVE_PLACE_INIT;
+    WRITER_AUTO held = NULL;
+    FD_AUTO old = -1;
+    rc = write_open(root, &t, O_WRONLY, &place, &held, &old);
+    if (rc == 0)
+        rc = write_replace(root, &place, old, data, len);
+    if (rc < 0)
+        return call_fail(&c, &t, "open", rc);
+    if (save_last)
+        write_saved(root, &t, data, len);
+    return 0;
+}
+
+int cordon_root_append_file(struct cordon_root *root, const char *path, const void *data,
+                            size_t len, struct cordon_root_error *err)
+{
+    struct call c = call_begin(root, "appendFile", err);
+    TARGET_AUTO(t);
+    int rc = call_writable(&c, path);
+    if (rc == 0)
+        rc = target_map(&c, path, "open", &t);
+    if (rc < 0)
+        return rc;
+    PLACE_AUTO place = RESOLVE_PLACE_INIT;
+    WRITER_AUTO held = NULL;
+    FD_AUTO fd = -1;
+    rc = write_open(root, &t, O_WRONLY | O_APPEND | O_CREAT, &place, &held, &fd);
+    struct stat st;
+    if (rc == 0)
+        rc = descriptor_regular(fd, &st);
+    if (rc == 0)
+        rc = fd_write_all(fd, data, len);
+    if (rc == 0 && root->sync != CORDON_ROOT_SYNC_NONE && fsync(fd) < 0)
+        rc = -errno;
+    return rc < 0 ? call_fail(&c, &t, "open", rc) : 0;
+}
+
+int cordon_root_truncate(struct cordon_root *root, const char *path, int64_t len,
+                         struct cordon_root_error *err)
+{
+    struct call c = call_begin(root, "truncate", err);
+    TARGET_AUTO(t);
+    int rc = call_writable(&c, path);
+    if (rc == 0)
+        rc = target_map(&c, path, "open", &t);
+    if (rc < 0)
+        return rc;
+    PLACE_AUTO place = RESOLVE_PLACE_INIT;
+    WRITER_AUTO held = NULL;
+    FD_AUTO fd = -1;
+    rc = write_open(root, &t, O_WRONLY, &place, &held, &fd);
+    if (rc == 0 && fd < 0)
+        rc = -ENOENT;
+    struct stat st;
+    if (rc == 0)
+        rc = descriptor_regular(fd, &st);
+    if (rc == 0 && ftruncate(fd, len < 0 ? 0 : (off_t)len) < 0)
+        rc = -errno;
+    return rc < 0 ? call_fail(&c, &t, "open", rc) : 0;
+}

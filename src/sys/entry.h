@@ -1,0 +1,41 @@
+/* Calls on directory entries that some C library does not wrap. */
+#pragma once
+
+#include <stdint.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#ifndef SYS_fchmodat2
+#define SYS_fchmodat2 452 /* Linux 6.6 */
+#endif
+
+#define SYS_RENAME_NOREPLACE 1u
+#define SYS_RENAME_EXCHANGE 2u
+#define SYS_FICLONE _IOW(0x94, 9, int)
+
+struct sys_dirent {
+    uint64_t ino;
+    int64_t off;
+    uint16_t reclen;
+    uint8_t type;
+    char name[];
+};
+
+static inline ssize_t sys_getdents(int fd, void *out, size_t size)
+{
+    return (ssize_t)syscall(SYS_getdents64, fd, out, size);
+}
+
+static inline int sys_renameat2(int from_dir, const char *from, int to_dir, const char *to,
+                                unsigned flags)
+{
+    return (int)syscall(SYS_renameat2, from_dir, from, to_dir, to, flags);
+}
+
+/* With AT_EMPTY_PATH and "" it changes what the descriptor, O_PATH or not, stands for. */
+static inline int sys_fchmodat2(int dir, const char *name, mode_t mode, int flags)
+{
+    return (int)syscall(SYS_fchmodat2, dir, name, mode, flags);
+}

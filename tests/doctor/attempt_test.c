@@ -1,0 +1,81 @@
+#include "doctor/attempt.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "../harness.h"
+#include "doctor/acts.h"
+
+static void works(struct attempt *a)
+{
+    a->number = 42;
+}
+
+static void fails(struct attempt *a)
+{
+    attempt_failed(a, -ENOTTY, "sing");
+}
+
+static void dies(struct attempt *a)
+{
+    (void)a;
+    raise(SIGKILL);
+}
+
+static void who(struct attempt *a)
+{
+    a->number = (uint64_t)getuid() << 32 | (uint64_t)getpid();
+}
+
+TEST(brings_back_what_an_act_found)
+{
+    struct attempt a;
+    attempt_run(&a, works);
+    CHECK(attempt_worked(&a));
+    CHECK_INT(a.number, 42);
+}
+
+TEST(brings_back_the_step_and_errno_that_failed)
+{
+    struct attempt a;
+    attempt_run(&a, fails);
+    CHECK(!attempt_worked(&a));
+    CHECK_INT(a.errnum, ENOTTY);
+    CHECK(strcmp(a.step, "sing") == 0);
+}
+
+TEST(sees_an_act_die)
+{
+    struct attempt a;
+    attempt_run(&a, dies);
+    CHECK(!attempt_worked(&a));
+    CHECK_INT(a.signal, SIGKILL);
+}
+
+TEST(acts_inside_as_process_1_and_nobody)
+{
+    struct attempt a;
+    attempt_run_inside(&a, CLONE_NEWPID, who);
+    if (!attempt_worked(&a))
+        test_skip("user namespaces");
+    CHECK_INT(a.number >> 32, 65534);
+    CHECK_INT(a.number & 0xffffffff, 1);
+    attempt_run_inside(&a, 0, dies);
+    CHECK_INT(a.signal, SIGKILL);
+    CHECK(!a.outside);
+    attempt_run_inside(&a, 0, fails);
+    CHECK_INT(a.errnum, ENOTTY);
+}
+
+/* Without the namespace the same act is refused: it finds out something. */
+TEST(mounting_needs_the_namespace)
+{
+    struct attempt a;
+    attempt_run_inside(&a, CLONE_NEWNS, act_tmpfs);
+    if (a.outside)
+        test_skip("user namespaces");
+    CHECK(attempt_worked(&a));
+    attempt_run_inside(&a, 0, act_tmpfs);
+    CHECK_INT(a.errnum, EPERM);
+}

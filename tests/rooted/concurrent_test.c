@@ -1,0 +1,128 @@
+/* One root, many threads: content is whole, locks have one winner, patches lose nothing. */
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/sha256.h"
+#include "fixture.h"
+#include "harness.h"
+
+#define THREADS 4
+#define SIZE ((size_t)512 * 1024)
+#define REWRITES 100
+#define PATCHES 25
+
+static struct fixture f;
+static atomic_bool stop;
+static atomic_uint reads, bad, temporaries;
+
+static void *watch_content(void *arg)
+{
+    (void)arg;
+    while (!stop) {
+        struct cordon_root_data d = {0};
+        struct cordon_root_entries l = {0};
+        if (cordon_root_read_file(f.root, "a", 0, &d, NULL) == 0) {
+            reads++;
+            /* All of one letter, and all of it. */
+            if (d.len != SIZE || d.data[0] != d.data[SIZE - 1] ||
+                memcmp(d.data, d.data + 1, SIZE - 1) != 0)
+                bad++;
+        }
+        cordon_root_data_free(&d);
+        if (cordon_root_readdir(f.root, "", false, &l, NULL) == 0 && l.count != 1)
+            temporaries++;
+        cordon_root_entries_free(&l);
+    }
+    return NULL;
+}
+
+TEST(shows_readers_the_old_content_or_the_new)
+{
+    fixture_open(&f, 0);
+    char *content = malloc(SIZE);
+    memset(content, 'a', SIZE);
+    WORKS(&f, cordon_root_write_file(f.root, "a", content, SIZE, false, &f.err));
+    pthread_t threads[2];
+    for (int i = 0; i < 2; i++)
+        CHECK(pthread_create(&threads[i], NULL, watch_content, NULL) == 0);
+    for (int i = 0; i < REWRITES || reads < 10; i++) {
+        memset(content, 'a' + i % 26, SIZE);
+        WORKS(&f, cordon_root_write_file(f.root, "a", content, SIZE, false, &f.err));
+    }
+    stop = true;
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    free(content);
+    CHECK_INT(bad, 0);
+    CHECK_INT(temporaries, 0);
+    fixture_close(&f);
+}
+
+/* Adds one letter by a patch, again and again until nobody was faster. */
+static void *add_letters(void *arg)
+{
+    const char letter = (char)('a' + (int)(uintptr_t)arg);
+    for (int i = 0; i < PATCHES;) {
+        struct cordon_root_data d = {0};
+        struct cordon_root_data patch = {0};
+        char hash[65];
+        if (cordon_root_read_file(f.root, "a", 0, &d, NULL) < 0)
+            continue;
+        char longer[THREADS * PATCHES + 2];
+        memcpy(longer, d.data, d.len);
+        longer[d.len] = letter;
+        sha256_hex(d.data, d.len, hash);
+        if (cordon_root_make_patch(d.data, d.len, longer, d.len + 1, &patch) == 0 &&
+            cordon_root_write_patch(f.root, "a", patch.data, patch.len, hash, false, NULL) == 0)
+            i++;
+        cordon_root_data_free(&patch);
+        cordon_root_data_free(&d);
+    }
+    return NULL;
+}
+
+TEST(loses_no_patch_of_several_writers)
+{
+    fixture_open(&f, 0);
+    host_write(host(&f, forms, "a"), "");
+    pthread_t threads[THREADS];
+    for (uintptr_t i = 0; i < THREADS; i++)
+        CHECK(pthread_create(&threads[i], NULL, add_letters, (void *)i) == 0);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    CHECK_INT(strlen(host_read(host(&f, forms, "a"))), THREADS * PATCHES);
+    fixture_close(&f);
+}
+
+static atomic_uint winners, losers;
+static void *take_lock(void *arg)
+{
+    (void)arg;
+    struct cordon_root_data d = {0};
+    struct cordon_root_error *err = malloc(sizeof *err);
+    if (cordon_root_read_file(f.root, "a", 60000, &d, err) == 0)
+        winners++;
+    else if (strcmp(err->code, "LOCK") == 0)
+        losers++;
+    cordon_root_data_free(&d);
+    free(err);
+    return NULL;
+}
+
+TEST(lets_one_of_many_readers_win_a_lock)
+{
+    fixture_open(&f, 0);
+    host_write(host(&f, forms, "a"), "x");
+    pthread_t threads[8];
+    for (int i = 0; i < 8; i++)
+        CHECK(pthread_create(&threads[i], NULL, take_lock, NULL) == 0);
+    for (int i = 0; i < 8; i++)
+        pthread_join(threads[i], NULL);
+    CHECK_INT(winners, 1);
+    CHECK_INT(losers, 7);
+    fixture_close(&f);
+}

@@ -1,0 +1,85 @@
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "fixture.h"
+#include "harness.h"
+
+#define LONG 20000 /* ms; only reached when something is broken */
+
+static void expect(struct fixture *f, const char *type, const char *path, const char *content)
+{
+    struct cordon_root_sync_event e;
+    CHECK_INT(cordon_root_sync_next(f->root, LONG, &e, &f->err), 1);
+    CHECK_STR(e.type, type);
+    CHECK_STR(e.path, path);
+    CHECK_STR(e.content.data != NULL ? e.content.data : "", content);
+    CHECK_INT(strlen(e.sha256), 64);
+    cordon_root_sync_event_free(&e);
+}
+
+static void nothing(struct fixture *f)
+{
+    struct cordon_root_sync_event e;
+    CHECK_INT(cordon_root_sync_next(f->root, 800, &e, &f->err), 0);
+}
+
+TEST(tells_what_others_change_while_somebody_edits)
+{
+    FOR_EACH_FORM(form)
+    {
+        struct fixture f;
+        fixture_open(&f, 0);
+        char path[64];
+        strcpy(path, at(form, "a"));
+        host_write(host(&f, form, "a"), "one");
+        WORKS(&f, cordon_root_sync_fs_watch(f.root, path, true, &f.err));
+        host_write(host(&f, form, "a"), "one two");
+        expect(&f, "change", path, "one two");
+        /* A save through the interface is no news to those who edit. */
+        WORKS(&f, cordon_root_write_file(f.root, path, "mine", 4, true, &f.err));
+        nothing(&f);
+        /* But another's edit right after it is. */
+        host_write(host(&f, form, "a"), "theirs");
+        expect(&f, "change", path, "theirs");
+        unlink(host(&f, form, "a"));
+        expect(&f, "delete", path, "");
+        host_write(host(&f, form, "a"), "back");
+        expect(&f, "change", path, "back");
+        WORKS(&f, cordon_root_unlink(f.root, path, &f.err));
+        expect(&f, "delete", path, "");
+        nothing(&f);
+        WORKS(&f, cordon_root_sync_fs_watch(f.root, path, false, &f.err));
+        host_write(host(&f, form, "a"), "nobody listens");
+        nothing(&f);
+        fixture_close(&f);
+    }
+}
+
+TEST(remembers_snapshots_across_roots)
+{
+    struct fixture f;
+    fixture_open(&f, 0);
+    char store[300];
+    strcpy(store, text("%s/store", f.dir));
+    host_mkdir(store);
+    f.options.sync_dir = store;
+    fixture_reopen(&f);
+    host_write(host(&f, forms, "a"), "before");
+    WORKS(&f, cordon_root_sync_fs_watch(f.root, "a", true, &f.err));
+    fixture_reopen(&f);
+    host_write(host(&f, forms, "a"), "changed while nobody looked");
+    WORKS(&f, cordon_root_sync_fs_watch(f.root, "a", true, &f.err));
+    expect(&f, "change", "a", "changed while nobody looked");
+    fixture_close(&f);
+}
+
+TEST(refuses_heartbeats_for_what_leads_outside)
+{
+    struct fixture f;
+    fixture_open(&f, 0);
+    make_escapes(&f, forms);
+    OUTSIDE(&f, cordon_root_sync_fs_watch(f.root, "esc", true, &f.err));
+    OUTSIDE(&f, cordon_root_sync_fs_watch(f.root, "escd/file", true, &f.err));
+    fixture_close(&f);
+}

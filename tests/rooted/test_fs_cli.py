@@ -1,0 +1,212 @@
+"""`cordon fs` as a user sees it: values, errors and exit states, with and without --json.
+
+CORDON names the program (default: build/cordon); CORDON_FS a program that is `cordon fs` alone.
+"""
+import base64
+import json
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def command():
+    if "CORDON_FS" in os.environ:
+        return [os.environ["CORDON_FS"]]
+    return [os.environ.get("CORDON", str(ROOT / "build" / "cordon")), "fs"]
+
+
+class Fs:
+    def __init__(self, top):
+        self.home = top / "home"
+        self.outside = top / "outside"
+        self.home.mkdir()
+        self.outside.mkdir()
+        (self.outside / "secret").write_text("canary")
+        self.top = top
+
+    def run(self, *args, given=b"", options=()):
+        return subprocess.run([*command(), "--root", str(self.home), *options, *args],
+                              input=given, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              timeout=60, check=False)
+
+    def ok(self, *args, **kw):
+        done = self.run(*args, options=("--json", *kw.pop("options", ())), **kw)
+        answer = json.loads(done.stdout)
+        assert answer["ok"] is True and done.returncode == 0, answer
+        return answer["value"]
+
+    def error(self, *args, **kw):
+        done = self.run(*args, options=("--json", *kw.pop("options", ())), **kw)
+        answer = json.loads(done.stdout)
+        assert answer["ok"] is False and done.returncode == 1, answer
+        assert str(self.top) not in done.stdout.decode() + done.stderr.decode()
+        return answer["error"]
+
+
+@pytest.fixture
+def fs(tmp_path):
+    return Fs(tmp_path)
+
+
+def test_content_goes_through_stdin_and_stdout(fs):
+    data = bytes(range(256)) * 300
+    assert fs.run("writeFile", "a", "-", given=data).returncode == 0
+    assert fs.run("readFile", "a").stdout == data
+    assert base64.b64decode(fs.ok("readFile", "a")) == data
+    fs.ok("writeFile", "t", "text \u00e4")
+    assert fs.ok("readFile", "t", "utf8") == "text \u00e4"
+    fs.ok("appendFile", "t", "!")
+    assert fs.run("readFile", "t").stdout.decode() == "text \u00e4!"
+
+
+def test_errors_have_the_shape_of_node(fs):
+    assert fs.error("readFile", "q") == {
+        "code": "ENOENT", "errno": -2, "syscall": "open", "path": "q",
+        "message": "ENOENT: no such file or directory, open 'q'"}
+    plain = fs.run("readFile", "q")
+    assert plain.returncode == 1 and plain.stdout == b""
+    assert plain.stderr == b"cordon: fs readFile: ENOENT: no such file or directory, open 'q'\n"
+    (fs.home / "a").write_text("")
+    two = fs.error("rename", "q", "r")
+    assert two["dest"] == "r" and two["message"].endswith("rename 'q' -> 'r'")
+    assert fs.error("chmod", "a", "9x")["code"] == "ERR_INVALID_ARG_VALUE"
+    assert fs.error("utimes", "a", "now", "1")["code"] == "ERR_INVALID_ARG_TYPE"
+
+
+def test_usage_errors_exit_2(fs):
+    for args in (["nope"], ["stat"], ["stat", "a", "b"], ["rm", "a", "{"], ["cp", "a"]):
+        done = fs.run(*args)
+        assert done.returncode == 2 and done.stdout == b"" and done.stderr.startswith(b"cordon: fs")
+    for args in (["--root"], ["stat", "a"], ["--root", "/", "--bad", "stat", "a"],
+                 ["--root", "/", "--sync", "x", "stat", "a"], ["--root", "/"]):
+        assert subprocess.run([*command(), *args], stderr=subprocess.PIPE,
+                              check=False).returncode == 2
+    assert subprocess.run([*command(), "--help"], stdout=subprocess.PIPE, check=True).stdout
+
+
+def test_outside_is_refused_and_logged(fs, tmp_path):
+    (fs.home / "esc").symlink_to(fs.outside / "secret")
+    log = tmp_path / "log"
+    error = fs.error("readFile", "/root/esc", options=("--log", str(log)))
+    assert error["code"] == "EACCES" and "outside of sandbox" in error["message"]
+    (record,) = [json.loads(line) for line in log.read_text().splitlines()]
+    assert record == {"method": "readFile", "mode": "safe", "path": "/root/esc", "code": "EACCES",
+                      "message": error["message"]}
+    done = fs.run("readFile", "esc", options=("--stats",))
+    assert json.loads(done.stderr.splitlines()[-1])["outside"] == 1
+    assert fs.run("readFile", "esc", options=("--unsafe",)).stdout == b"canary"
+    assert fs.error("unlink", "esc")["code"] == "EACCES"
+    fs.ok("unlink", "esc", options=("--leaf-links", "act"))
+    assert (fs.outside / "secret").exists()
+
+
+def test_bases_and_gates(fs, tmp_path):
+    scratch, rootfs = tmp_path / "s", tmp_path / "r"
+    scratch.mkdir()
+    rootfs.mkdir()
+    bases = ("--scratch", str(scratch), f"--rootfs={rootfs}", "--home-alias", "/home/me")
+    fs.ok("writeFile", "/scratch/a", "s", options=bases)
+    fs.ok("writeFile", "/a", "r", options=bases)
+    fs.ok("writeFile", "/home/me/a", "h", options=bases)
+    assert [(d / "a").read_text() for d in (scratch, rootfs, fs.home)] == ["s", "r", "h"]
+    assert fs.error("readFile", "/scratch/a")["message"] == (
+        "scratch is not mounted; cannot access absolute path '/scratch/a'")
+    assert fs.error("link", "a", "b")["code"] == "EPERM"
+    fs.ok("link", "a", "b", options=("--allow-hardlink",))
+    assert fs.error("symlink", "a", "c")["code"] == "EPERM"
+    fs.ok("symlink", "a", "c", options=("--allow-symlink",))
+    assert fs.error("writeFile", "a", "x", options=("--readonly",))["message"] == (
+        "EACCES: permission denied -- read only filesystem, open 'a'")
+    assert fs.error("readFile", "c", options=("--strict",))["code"] == "ELOOP"
+    fs.ok("writeFile", "a", "synced", options=("--sync", "full", "--no-xdev"))
+
+
+def test_options_and_lists_are_json(fs):
+    fs.ok("mkdir", "d/e", '{"recursive": true, "mode": "700"}')
+    assert (fs.home / "d/e").stat().st_mode & 0o777 == 0o700
+    fs.ok("mkdir", "m", "750")
+    fs.ok("writeFile", "a", "A")
+    fs.ok("writeFile", "b", "B")
+    fs.ok("cp", '["a", "b"]', "d")
+    assert fs.ok("readdir", "d") == ["a", "b", "e"]
+    fs.ok("cp", "d", "copy", '{"recursive": true}')
+    assert fs.error("cp", "a", "copy/a", '{"force": false, "errorOnExist": true}')["code"] == (
+        "ERR_FS_CP_EEXIST")
+    assert fs.ok("readdir", "copy", '{"recursive": true, "withFileTypes": true}')[0] == {
+        "name": "a", "parentPath": "copy", "path": "copy", "type": 1}
+    fs.ok("move", "copy", "x/y/z")
+    assert fs.error("move", "a", "b")["message"] == "dest already exists."
+    fs.ok("move", "a", "b", '{"overwrite": true}')
+    assert fs.error("rm", "d")["code"] == "ERR_FS_EISDIR"
+    fs.ok("rm", '["d", "x", "b", "m", "gone"]', '{"recursive": true, "force": true}')
+    assert fs.ok("readdir", "/") == []
+
+
+def test_values(fs):
+    (fs.home / "a").write_text("12345")
+    (fs.home / "l").symlink_to("a")
+    (fs.home / "d").mkdir()
+    stat = fs.ok("stat", "l")
+    assert stat["size"] == 5 and stat["type"] == "f" and stat["mtimeMs"] > 1e12
+    assert fs.ok("lstat", "l")["type"] == "l"
+    assert fs.ok("exists", "l") is True and fs.ok("exists", "q") is False
+    assert fs.run("exists", "q").stdout == b"false\n"
+    assert fs.ok("readlink", "l") == "a" and fs.ok("realpath", "/root/l") == "/root/a"
+    files = fs.ok("getListing", "")["files"]
+    assert files["l"]["isSymLink"] and files["l"]["linkTarget"] == "a" and files["d"]["isDir"]
+    assert files["a"]["size"] == 5 and fs.ok("getListing", "")["truncated"] is False
+    assert fs.ok("constants")["S_IFLNK"] == 40960
+    fs.ok("truncate", "a", "2")
+    assert (fs.home / "a").read_text() == "12"
+    fs.ok("utimes", "a", "1.5", "2.5")
+    assert (fs.home / "a").stat().st_mtime == 2.5
+    fs.ok("lockFile", "a", "10")
+    fs.ok("syncFsWatch", "a")
+
+
+def test_patches(fs):
+    (fs.home / "h").write_text("hello world")
+    request = {"patch": [[[[0, "hello "], [1, "brave new "], [0, "world"]], 0, 0, 11, 21]],
+               "sha256": "b94d27b9934d3e08a52e52d7da7dabfac484efe37a5380ee9088f7ace2efcde9"}
+    fs.ok("writeFile", "h", json.dumps(request))
+    assert (fs.home / "h").read_text() == "hello brave new world"
+    assert fs.error("writeFile", "h", json.dumps(request))["code"] == "ETAG_MISMATCH"
+    base, content = "x" * 2000, "x" * 1000 + "y" + "x" * 999
+    (fs.home / "h").write_text(base)
+    fs.ok("writeFileDelta", "h", content, json.dumps({"baseContents": base}))
+    assert (fs.home / "h").read_text() == content
+
+
+def test_names_from_strangers_cannot_move_the_cursor(fs):
+    (fs.home / "ev\x1b[31mil\nname").write_text("")
+    assert fs.run("readdir", "").stdout == b"ev\\x1b[31mil\\nname\n"
+    assert b"\x1b" not in fs.run("readFile", "no\x1b[2Jne").stderr
+
+
+def test_watch_prints_a_line_for_each_event(fs):
+    (fs.home / "a").write_text("")
+    watch = subprocess.Popen(
+        [*command(), "--root", str(fs.home), "watch", "a",
+         '{"stabilityThreshold": 0, "closeOnUnlink": true}'], stdout=subprocess.PIPE)
+    # Written again and again: the watch is armed at some moment that nothing announces.
+    line = None
+    import threading
+    stop = threading.Event()
+
+    def write():
+        while not stop.wait(0.05):
+            (fs.home / "a").write_text("x")
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    line = watch.stdout.readline()
+    stop.set()
+    writer.join()
+    assert json.loads(line) == {"event": "change", "filename": ""}
+    (fs.home / "a").unlink()
+    rest = watch.communicate(timeout=30)[0].splitlines()
+    assert json.loads(rest[-1])["event"] == "unlink" and watch.returncode == 0

@@ -1,0 +1,281 @@
+/* Events, in the order the contract demands. Waits end when the event comes, not by the clock. */
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fixture.h"
+#include "harness.h"
+
+static struct cordon_root_watch *start(struct fixture *f, const char *path,
+                                       struct cordon_root_watch_options o)
+{
+    struct cordon_root_watch *w = NULL;
+    o.size = sizeof o;
+    WORKS(f, cordon_root_watch_open(f->root, path, &o, &w, &f->err));
+    return w;
+}
+
+/* The next event as "add name"; "" if none comes within the time. */
+static const char *next(struct fixture *f, struct cordon_root_watch *w, int ms)
+{
+    struct cordon_root_event e;
+    int rc = cordon_root_watch_next(w, ms, &e, &f->err);
+    if (rc < 0)
+        return f->err.message;
+    if (rc == 0)
+        return "";
+    const char *out = text("%s %s", e.event, e.name);
+    cordon_root_event_free(&e);
+    return out;
+}
+
+#define LONG 20000 /* ms; only reached when something is broken */
+#define QUIET 300
+#define NEXT(want) CHECK_STR(next(&f, w, LONG), want)
+#define NO_MORE() CHECK_STR(next(&f, w, QUIET), "")
+
+TEST(says_what_happens_in_a_directory)
+{
+    FOR_EACH_FORM(form)
+    {
+        struct fixture f;
+        fixture_open(&f, 0);
+        host_write(host(&f, form, "old"), "x");
+        host_mkdir(host(&f, form, "olddir"));
+        const struct cordon_root_watch_options none = {0};
+        struct cordon_root_watch *w = start(&f, at(form, ""), none);
+        NO_MORE(); /* what is there at the start is no news */
+        host_mkdir(host(&f, form, "dir"));
+        NEXT("addDir dir");
+        host_symlink("nowhere", host(&f, form, "link"));
+        NEXT("add link");
+        host_write(host(&f, form, "old"), "changed");
+        NEXT("change old");
+        NO_MORE();
+        chmod(host(&f, form, "old"), 0600);
+        NEXT("change old");
+        host_write(host(&f, form, "dir/inner"), "");
+        NO_MORE(); /* depth 0 */
+        CHECK(rename(host(&f, form, "old"), host(&f, form, "new")) == 0);
+        NEXT("add new");
+        NEXT("unlink old");
+        unlink(host(&f, form, "new"));
+        NEXT("unlink new");
+        CHECK(rmdir(host(&f, form, "olddir")) == 0);
+        NEXT("unlinkDir olddir");
+        NO_MORE();
+        cordon_root_watch_close(w);
+        fixture_close(&f);
+    }
+}
+
+TEST(sees_a_replaced_file_as_changed_and_no_temporary_name)
+{
+    struct fixture f;
+    fixture_open(&f, 0);
+    host_write(host(&f, forms, "z"), "x");
+    struct cordon_root_watch *w = start(&f, "", (struct cordon_root_watch_options){0});
+    for (int i = 0; i < 5; i++)
+        WORKS(&f, cordon_root_write_file(f.root, "z", "new", 3, false, &f.err));
+    NEXT("change z");
+    NO_MORE();
+    unlink(host(&f, forms, "z"));
+    host_write(host(&f, forms, "z"), "again");
+    /* A change before the unlink may be said; an unlink may not. */
+    NEXT("change z");
+    NO_MORE();
+    cordon_root_watch_close(w);
+    fixture_close(&f);
+}
+
+TEST(says_add_before_change_before_unlink)
+{
+    struct fixture f;
+    fixture_open(&f, 0);
+    struct cordon_root_watch *w = start(&f, "", (struct cordon_root_watch_options){0});
+    host_write(host(&f, forms, "a"), "x");
+    unlink(host(&f, forms, "a"));
+    NEXT("add a");
+    const char *event = next(&f, w, LONG);
+    if (strcmp(event, "change a") == 0)
+        event = next(&f, w, LONG);
+    CHECK_STR(event, "unlink a");
+    NO_MORE();
+    cordon_root_watch_close(w);
+    fixture_close(&f);
+}
+
+TEST(watches_one_file_also_before_it_exists)
+{
+    struct fixture f;
+    fixture_open(&f, 0);
+    struct cordon_root_watch *w = start(&f, "a", (struct cordon_root_watch_options){.stats = true});
+    host_write(host(&f, forms, "other"), "x");
+    NO_MORE();
+    int fd = open(host(&f, forms, "a"), O_WRONLY | O_CREAT, 0644);
+    NEXT("add ");
+    CHECK(write(fd, "12345", 5) == 5);
+    close(fd);
+    struct cordon_root_event e;
+    CHECK_INT(cordon_root_watch_next(w, LONG, &e, &f.err), 1);
+    CHECK_STR(e.event, "change");
+    CHECK(e.has_stat && e.stat.size == 5);
+    unlink(host(&f, forms, "a"));
+    NEXT("unlink ");
+    host_write(host(&f, forms, "a"), "");
+    NEXT("add ");
+    cordon_root_watch_close(w);
+    w = start(&f, "a", (struct cordon_root_watch_options){.close_on_unlink = true});
+    unlink(host(&f, forms, "a"));
+    NEXT("unlink ");
+    CHECK(cordon_root_watch_done(w));
+    cordon_root_watch_close(w);
+    fixture_close(&f);
+}
+
+TEST(says_that_the_watched_directory_is_gone)
+{
+    struct fixture f;
+    fixture_open(&f, 0);
+    host_mkdir(host(&f, forms, "d"));
+    host_write(host(&f, forms, "d/a"), "");
+    struct cordon_root_watch *w = start(&f, "d", (struct cordon_root_watch_options){0});
+    unlink(host(&f, forms, "d/a"));
+    CHECK(rmdir(host(&f, forms, "d")) == 0);
+    NEXT("unlinkDir ");
+    NEXT("unlink a");
+    CHECK(cordon_root_watch_done(w));
+    cordon_root_watch_close(w);
+    fixture_close(&f);
+}
+
+TEST(bounds_its_queue)
+{
+    struct fixture f;
+    fixture_open(&f, 0);
+    struct cordon_root_watch *w = start(&f, "", (struct cordon_root_watch_options){.max_queue = 2});
+    host_mkdir(host(&f, forms, "1"));
+    host_mkdir(host(&f, forms, "2"));
+    host_mkdir(host(&f, forms, "3"));
+    NEXT("addDir 2");
+    CHECK_INT(cordon_root_watch_queue_size(w), 1);
+    NEXT("addDir 3");
+    cordon_root_watch_close(w);
+    w = start(&f, "", (struct cordon_root_watch_options){.max_queue = 2,
+                                                         .throw_on_overflow = true});
+    host_mkdir(host(&f, forms, "4"));
+    host_mkdir(host(&f, forms, "5"));
+    host_mkdir(host(&f, forms, "6"));
+    NEXT("maxQueue overflow");
+    CHECK(cordon_root_watch_done(w));
+    cordon_root_watch_close(w);
+    fixture_close(&f);
+}
+
+TEST(waits_until_a_file_is_stable)
+{
+    struct fixture f;
+    fixture_open(&f, 0);
+    struct cordon_root_watch *w =
+        start(&f, "", (struct cordon_root_watch_options){.stability_ms = 200});
+    host_write(host(&f, forms, "a"), "1");
+    CHECK_STR(next(&f, w, 0), "");
+    NEXT("add a");
+    NO_MORE();
+    host_write(host(&f, forms, "b"), "1");
+    unlink(host(&f, forms, "b"));
+    CHECK_STR(next(&f, w, 500), ""); /* nobody needs to hear of it */
+    cordon_root_watch_close(w);
+    fixture_close(&f);
+}
+
+TEST(sends_patches_for_what_others_change_and_no_echo)
+{
+    struct fixture f;
+    fixture_open(&f, 0);
+    WORKS(&f, cordon_root_write_file(f.root, "a", "hello world", 11, true, &f.err));
+    struct cordon_root_watch *w = start(&f, "a", (struct cordon_root_watch_options){.patch = true});
+    WORKS(&f, cordon_root_write_file(f.root, "a", "hello brave world", 17, true, &f.err));
+    NO_MORE(); /* our own */
+    host_write(host(&f, forms, "a"), "hello new world");
+    struct cordon_root_event e;
+    CHECK_INT(cordon_root_watch_next(w, LONG, &e, &f.err), 1);
+    CHECK(e.patch.data != NULL && e.patch_seq == 0);
+    struct cordon_root_data made;
+    CHECK_INT(cordon_root_make_patch("hello brave world", 17, "hello new world", 15, &made), 0);
+    CHECK_STR(e.patch.data, made.data);
+    cordon_root_data_free(&made);
+    cordon_root_event_free(&e);
+    host_write(host(&f, forms, "a"), "hello world");
+    NO_MORE(); /* seen within the last 15 s */
+    cordon_root_watch_close(w);
+    fixture_close(&f);
+}
+
+TEST(keeps_up_with_a_large_directory)
+{
+    struct fixture f;
+    enum { MANY = 20000, NEW = 500 };
+    alarm(120);
+    fixture_open(&f, 0);
+    int dir = open(host(&f, forms, ""), O_RDONLY | O_DIRECTORY);
+    char name[32];
+    for (int i = 0; i < MANY; i++) {
+        snprintf(name, sizeof name, "old%d", i);
+        close(openat(dir, name, O_WRONLY | O_CREAT, 0644));
+    }
+    struct cordon_root_watch *w = start(&f, "", (struct cordon_root_watch_options){0});
+    for (int i = 0; i < NEW; i++) {
+        snprintf(name, sizeof name, "new%d", i);
+        CHECK(mkdirat(dir, name, 0755) == 0);
+    }
+    for (int i = 0; i < NEW; i++)
+        NEXT(text("addDir new%d", i));
+    NO_MORE();
+    close(dir);
+    cordon_root_watch_close(w);
+    fixture_close(&f);
+}
+
+static void *end_it(void *w)
+{
+    usleep(50000);
+    cordon_root_watch_end(w);
+    return NULL;
+}
+
+TEST(ends_from_another_thread_and_ignores_for_a_while)
+{
+    struct fixture f;
+    fixture_open(&f, 0);
+    struct cordon_root_watch *w = start(&f, "", (struct cordon_root_watch_options){0});
+    cordon_root_watch_ignore(w, 60000);
+    host_mkdir(host(&f, forms, "1"));
+    NO_MORE();
+    cordon_root_watch_ignore(w, 0);
+    host_mkdir(host(&f, forms, "2"));
+    NEXT("addDir 2");
+    pthread_t t;
+    pthread_create(&t, NULL, end_it, w);
+    CHECK_STR(next(&f, w, -1), "");
+    CHECK(cordon_root_watch_done(w));
+    pthread_join(t, NULL);
+    cordon_root_watch_close(w);
+    fixture_close(&f);
+}
+
+TEST(watches_nothing_outside)
+{
+    struct fixture f;
+    fixture_open(&f, 0);
+    make_escapes(&f, forms);
+    struct cordon_root_watch *w = NULL;
+    OUTSIDE(&f, cordon_root_watch_open(f.root, "escd", NULL, &w, &f.err));
+    OUTSIDE(&f, cordon_root_watch_open(f.root, "escd_rel/file", NULL, &w, &f.err));
+    FAILS(&f, cordon_root_watch_open(f.root, "missing/x", NULL, &w, &f.err), "ENOENT");
+    CHECK_STR(f.err.message, "ENOENT: no such file or directory, watch 'missing/x'");
+    fixture_close(&f);
+}
