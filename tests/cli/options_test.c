@@ -14,11 +14,15 @@ static int parse_list(char **argv)
 {
     const struct options_setting setting = {
         .profile = PROFILE_STAGE, .arena = &arena, .cwd = "/home/me/project"};
+    static char *words[64]; /* outlives the list: options point into it */
     int argc = 0;
-    while (argv[argc] != NULL)
-        argc++;
+    for (; argv[argc] != NULL; argc++) {
+        CHECK(argc < 63);
+        words[argc] = argv[argc];
+    }
+    words[argc] = NULL;
     err = (struct cordon_error){0};
-    return options_parse_command(&o, &setting, argc, argv, &err);
+    return options_parse_command(&o, &setting, argc, words, &err);
 }
 
 #define PARSE(...) parse_list((char *[]){__VA_ARGS__, NULL})

@@ -29,7 +29,7 @@ TEST(the_caller_is_described_as_it_is)
     int abi = sys_landlock_abi();
     CHECK_INT(host.landlock_abi, abi > 0 ? abi : 0);
     CHECK_INT(host.off, 0);
-    CHECK(host.spare_uid >= 0x70000000 && host.spare_uid < 0x80000000);
+    CHECK_INT(host.spare_uid >= 0x70000000 && host.spare_uid < 0x80000000, geteuid() == 0);
 }
 
 TEST(a_home_that_is_no_path_and_a_directory_that_is_gone_are_unknown)

@@ -18,6 +18,10 @@ echo "1..$(echo "$guards" | wc -l)"
 n=0 failed=0
 for guard in $guards; do
     n=$((n + 1)) red=
+    case $guard in *xdev*) if [ "$(id -u)" != 0 ]; then
+        echo "ok $n - $guard # SKIP needs root, who can mount"
+        continue
+    fi ;; esac
     for test in "$@"; do
         CORDON_ROOTED_GUARD_OFF=$guard "$test" >/dev/null 2>&1 || { red=$test; break; }
         CORDON_ROOTED_GUARD_OFF=$guard "$deny" ENOSYS openat2 -- "$test" >/dev/null 2>&1 ||

@@ -231,6 +231,7 @@ TEST(the_process_that_gave_up_says_why)
     verdict(&run.s, &run.result);
     CHECK_INT(run.result.status, STATUS_INTERNAL_ERROR);
     CHECK_INT(run.result.error.layer, CORDON_LAYER_MOUNTS);
+    arena_free(&run.made.arena);
     ended_well();
     run.shared.failed = true; /* init gave up because the payload process did */
     run.shared.payload_failed = true;
