@@ -150,8 +150,7 @@ static void processes(struct plan_build *b)
         /* The limit on namespaces inside is set in a procfs of its own; else the filter refuses them. */
         claim_holds(c, "user namespace",
                     PROOF_USERNS | PROOF_NO_CAPS | PROOF_NO_NEW_PRIVS | PROOF_IDENTITY |
-                        (plan->host_proc && plan->pidns && plan->seccomp != SECCOMP_OFF ? PROOF_SECCOMP
-                                                                                         : PROOF_NO_NESTING));
+                        (plan->host_proc && plan->seccomp != SECCOMP_OFF ? PROOF_SECCOMP : PROOF_NO_NESTING));
     else
         claim_cannot(c, "capabilities inside the user namespace are kept");
 
