@@ -33,6 +33,17 @@ def probes():
     shutil.rmtree(path, ignore_errors=True)
 
 
+@pytest.fixture(scope="session")
+def refuse():
+    """tests/tools/refuse: runs a command on a host that refuses what it names."""
+    path = pathlib.Path(tempfile.mkdtemp(prefix="refuse-"))
+    path.chmod(0o755)
+    subprocess.run(["gcc", "-O1", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", "-o", str(path / "refuse"),
+                    str(support.HERE / "tools/refuse.c"), "-lseccomp"], check=True)
+    yield str(path / "refuse")
+    shutil.rmtree(path, ignore_errors=True)
+
+
 def pytest_configure(config):
     if not os.path.exists(support.BIN):
         raise pytest.UsageError(f"{support.BIN} is missing: run make first")

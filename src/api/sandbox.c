@@ -108,6 +108,8 @@ static int start(struct cordon_sandbox *s, const struct cordon_run_options *opti
     find_arguments(&so);
     s->started = true;
     r = supervisor_start(&s->supervisor, &s->plan, &s->host, &so, result);
+    if (r < 0 && supervisor_fall_back(&s->supervisor, &s->plan, &s->host))
+        r = 0;
     s->over = r < 0;
     return r;
 }
@@ -166,10 +168,16 @@ int cordon_sandbox_fd(const struct cordon_sandbox *sandbox)
     return sandbox->started ? sandbox->supervisor.epoll : -1;
 }
 
+/* An end before anything ran may be a refusal that another plan does without. */
+static void step(struct cordon_sandbox *s, bool wait)
+{
+    s->over = supervisor_step(&s->supervisor, wait) && !supervisor_fall_back(&s->supervisor, &s->plan, &s->host);
+}
+
 int cordon_sandbox_step(struct cordon_sandbox *sandbox)
 {
     if (!sandbox->over)
-        sandbox->over = supervisor_step(&sandbox->supervisor, false);
+        step(sandbox, false);
     return sandbox->over;
 }
 
@@ -197,7 +205,7 @@ static void write_document(struct cordon_result *result)
 struct cordon_result *cordon_sandbox_wait(struct cordon_sandbox *sandbox)
 {
     while (!sandbox->over)
-        sandbox->over = supervisor_step(&sandbox->supervisor, true);
+        step(sandbox, true);
     struct cordon_result *result = sandbox->result;
     if (sandbox->started)
         supervisor_finish(&sandbox->supervisor);

@@ -16,6 +16,7 @@
 #include "cli/outfile.h"
 #include "cli/switches.h"
 #include "layer/probe.h"
+#include "layer/refusal.h"
 #include "supervisor/supervisor.h"
 #include "supervisor/verdict.h"
 #include "wire/result_json.h"
@@ -221,6 +222,13 @@ static int make_plan(struct session *s)
         return r;
     if (switches_read(&s->host, environ, &unknown) < 0)
         return err_set(err, CORDON_ERROR_USAGE, CORDON_LAYER_PLAN, 0, "switch off", unknown);
+    if (host_off(&s->host, OFF_USERNS)) {
+        struct cordon_error met = {0};
+        err_set(&met, CORDON_ERROR_SETUP, CORDON_LAYER_NAMESPACES, EPERM, "make namespaces", "clone3");
+        r = layer_refusal_note(&s->host, &s->arena, &s->options.policy, REFUSAL_USERNS, &met, err);
+        if (r < 0)
+            return r;
+    }
     const struct plan_request request = {.policy = &s->options.policy,
                                          .host = &s->host,
                                          .command = s->options.command,
@@ -262,10 +270,12 @@ static int supervise(struct session *s)
         options.output[i] = s->streams[i].fd >= 0 ? s->streams[i].fd : pass ? 1 + i : -1;
     if (s->plan.wipe)
         wipe_environment();
-    if (supervisor_start(&supervisor, &s->plan, &s->host, &options, &s->result) == 0) {
-        while (!supervisor_step(&supervisor, true)) {
+    bool running = supervisor_start(&supervisor, &s->plan, &s->host, &options, &s->result) == 0;
+    do {
+        while (running && !supervisor_step(&supervisor, true)) {
         }
-    }
+        running = supervisor_fall_back(&supervisor, &s->plan, &s->host);
+    } while (running);
     supervisor_finish(&supervisor);
     int lost = supervisor_lost_output(&supervisor);
     if (lost != 0) {

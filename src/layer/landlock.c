@@ -1,7 +1,9 @@
 #include "layer/landlock.h"
 
 #include <errno.h>
+#include <sys/stat.h>
 
+#include "layer/bind.h"
 #include "sys/files.h"
 #include "sys/landlock.h"
 
@@ -34,13 +36,24 @@ int layer_landlock_create(const struct plan *plan, struct cordon_error *err)
     return ruleset < 0 ? fail(err, ruleset, "create ruleset", "landlock") : ruleset;
 }
 
-static int add_rule(int ruleset, const char *path, uint64_t access, struct cordon_error *err)
+/* What the policy lists is opened once, as the source of a bind would be. */
+static int open_listed(const struct plan_rule *rule, bool *skip, struct cordon_error *err)
 {
-    int fd = sys_open(AT_FDCWD, path, O_PATH, 0);
-    if (fd == -ENOENT)
+    const struct plan_step step = {.kind = STEP_BIND, .flags = rule->flags, .source = rule->path};
+    struct stat st;
+    return bind_open(&step, skip, &st, err);
+}
+
+static int add_rule(int ruleset, const struct plan_rule *from, uint64_t access, struct cordon_error *err)
+{
+    const char *path = from->path;
+    const bool listed = (from->flags & STEP_LISTED) != 0;
+    bool skip = false;
+    int fd = listed ? open_listed(from, &skip, err) : sys_open(AT_FDCWD, path, O_PATH, 0);
+    if (skip || (fd == -ENOENT && !listed))
         return 0;
     if (fd < 0)
-        return fail(err, fd, "open rule path", path);
+        return listed ? fd : fail(err, fd, "open rule path", path);
     struct sys_landlock_path rule = {.allowed = access, .parent_fd = fd};
     long r = sys_landlock_allow(ruleset, &rule);
     if (r == -EINVAL && (access & RIGHTS_ON_FILES) != 0) {
@@ -56,7 +69,7 @@ int layer_landlock_rules(const struct plan *plan, int ruleset, struct cordon_err
     const uint64_t known = rights_of(plan->landlock_abi);
     for (size_t i = 0; i < plan->rule_count; i++) {
         uint64_t access = plan->rules[i].access & known;
-        int r = access == 0 ? 0 : add_rule(ruleset, plan->rules[i].path, access, err);
+        int r = access == 0 ? 0 : add_rule(ruleset, &plan->rules[i], access, err);
         if (r < 0)
             return r;
     }

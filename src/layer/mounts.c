@@ -211,6 +211,13 @@ static bool forbid_nesting(void)
     return text[0] == '0' && text[1] == '\n';
 }
 
+/* An ordinary caller's keys are listed there by name. A kernel without keys has no such file. */
+static void hide_keys(void)
+{
+    sys_mount("/dev/null", "proc/keys", NULL, MS_BIND, NULL);
+    sys_mount("/dev/null", "proc/key-users", NULL, MS_BIND, NULL);
+}
+
 static int mount_proc(const struct plan_step *step, bool *nesting, struct cordon_error *err)
 {
     const struct plan_step sys = {.kind = STEP_BIND,
@@ -230,9 +237,7 @@ static int mount_proc(const struct plan_step *step, bool *nesting, struct cordon
                                     : "");
         return (int)r;
     }
-    /* An ordinary caller's keys are listed there by name. A kernel without keys has no such file. */
-    sys_mount("/dev/null", "proc/keys", NULL, MS_BIND, NULL);
-    sys_mount("/dev/null", "proc/key-users", NULL, MS_BIND, NULL);
+    hide_keys();
     *nesting = !forbid_nesting();
     return bind_tree(&sys, -1, &readonly, err);
 }
@@ -307,7 +312,10 @@ static int apply_step(const struct plan_step *step, int prepared, struct seen *s
     case STEP_FILE:
         return write_file(step, err);
     case STEP_BIND:
-        return bind_tree(step, prepared, &seen->readonly, err);
+        r = bind_tree(step, prepared, &seen->readonly, err);
+        if (r == 0 && strcmp(step->target, "proc") == 0)
+            hide_keys();
+        return (int)r;
     case STEP_SPARSE:
         return make_sparse(step, err);
     case STEP_DEVICE:

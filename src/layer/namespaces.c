@@ -11,6 +11,8 @@
 
 uint64_t layer_namespaces_flags(const struct plan *plan)
 {
+    if (plan->bare)
+        return 0;
     uint64_t flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWUTS;
     flags |= plan->pidns ? CLONE_NEWPID : 0;
     flags |= plan->ipcns ? CLONE_NEWIPC : 0;

@@ -71,28 +71,36 @@ int layer_no_new_privs(uint32_t *proof, struct cordon_error *err)
     return 0;
 }
 
-int layer_capabilities_drop(uint32_t *proof, struct cordon_error *err)
+int layer_capabilities_clear(uint32_t *proof, struct cordon_error *err)
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct none[2];
     memset(none, 0, sizeof none);
 
-    /* The bounding set has no one-call form; the kernel's last capability answers EINVAL + 1. */
-    unsigned long last = 0;
-    long r = 0;
-    for (; last < 64 && (r = sys_prctl(PR_CAPBSET_DROP, last, 0)) == 0; last++) {
-    }
-    if (r != -EINVAL)
-        return fail(err, CORDON_LAYER_PRIVILEGES, r, "drop the bounding set", "prctl");
-    r = sys_prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0);
+    long r = sys_prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0);
     if (r == 0)
         r = sys_capset(&header, none);
     if (r < 0)
         return fail(err, CORDON_LAYER_PRIVILEGES, r, "drop capabilities", "capset");
 
     struct __user_cap_data_struct seen[2] = {{.effective = 1}, {.effective = 1}};
-    if (sys_capget(&header, seen) == 0 && memcmp(seen, none, sizeof none) == 0 && last > 0 &&
-        sys_prctl(PR_CAPBSET_READ, last - 1, 0) == 0)
+    if (sys_capget(&header, seen) == 0 && memcmp(seen, none, sizeof none) == 0)
         *proof |= PROOF_NO_CAPS;
     return 0;
+}
+
+int layer_capabilities_drop(uint32_t *proof, struct cordon_error *err)
+{
+    /* The bounding set has no one-call form; the kernel's last capability answers EINVAL + 1. */
+    unsigned long last = 0;
+    uint32_t seen = 0;
+    long r = 0;
+    for (; last < 64 && (r = sys_prctl(PR_CAPBSET_DROP, last, 0)) == 0; last++) {
+    }
+    if (r != -EINVAL)
+        return fail(err, CORDON_LAYER_PRIVILEGES, r, "drop the bounding set", "prctl");
+    r = layer_capabilities_clear(&seen, err);
+    if (last > 0 && sys_prctl(PR_CAPBSET_READ, last - 1, 0) == 0)
+        *proof |= seen;
+    return (int)r;
 }

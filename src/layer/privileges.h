@@ -17,3 +17,6 @@ int layer_keyring_apply(uint32_t *proof, struct cordon_error *err);
 /* no_new_privs alone, then every capability in every set. */
 int layer_no_new_privs(uint32_t *proof, struct cordon_error *err);
 int layer_capabilities_drop(uint32_t *proof, struct cordon_error *err);
+
+/* All but the bounding set, which an ordinary user cannot empty; no_new_privs makes it idle. */
+int layer_capabilities_clear(uint32_t *proof, struct cordon_error *err);

@@ -16,6 +16,34 @@ int plan_build_payload(struct plan_build *b); /* command, environment, cwd, rlim
 void plan_build_limits(struct plan_build *b); /* which rung of each ladder */
 int plan_build_claims(struct plan_build *b);  /* the ledger's side; decides on partial */
 
+/* The same for the tier without namespaces. */
+int plan_build_bare_files(struct plan_build *b);
+char **plan_bare_environment(struct plan_build *b, char **envp);
+const char *plan_bare_directory(struct plan_build *b);
+void plan_bare_claims(struct plan_build *b);
+/* False where the words are those of the first tier. */
+bool plan_bare_details(const struct plan *plan, enum capability c, struct plan_words *out);
+int plan_bare_refusal(struct plan_build *b, enum capability missing);
+
+static inline void claim_holds(struct plan_claim *c, const char *mechanism, uint32_t proof)
+{
+    *c = (struct plan_claim){.requested = c->requested, .mechanism = mechanism, .proof = proof};
+}
+
+static inline void claim_cannot(struct plan_claim *c, const char *why)
+{
+    *c = (struct plan_claim){.requested = c->requested, .why = why};
+}
+
+/* Something weaker than what the capability claims: not applied, and said. */
+static inline void claim_partly(struct plan_claim *c, const char *instead, uint32_t proof, const char *why)
+{
+    *c = (struct plan_claim){.requested = c->requested, .instead = instead, .proof = proof, .why = why};
+}
+
+/* -EINVAL if the caller's directory must not become writable as a whole. */
+int plan_check_cwd(struct plan_build *b);
+
 /* Says that memory ran out. */
 int plan_no_memory(struct plan_build *b);
 

@@ -8,23 +8,24 @@
 #include <errno.h>
 #include <string.h>
 
-static void holds(struct plan_claim *c, const char *mechanism, uint32_t proof)
-{
-    c->mechanism = mechanism;
-    c->proof = proof;
-    c->why = NULL;
-}
-
-static void cannot(struct plan_claim *c, const char *why)
-{
-    c->mechanism = NULL;
-    c->proof = 0;
-    c->why = why;
-}
-
 static const char *cgroup_name(const struct plan_build *b, enum cgroup_controller c)
 {
     return cgroup_version_name(b->request->host->cgroup.controllers[c].version);
+}
+
+static void pids(struct plan_build *b)
+{
+    struct plan *plan = b->plan;
+    struct plan_claim *c = &plan->claims[CAP_PIDS];
+    c->requested = b->policy.limits.pids != POLICY_UNLIMITED;
+    if (plan->cgroup.pids != POLICY_UNLIMITED)
+        claim_holds(c, cgroup_name(b, CGROUP_PIDS), PROOF_CGROUP);
+    else if (plan->bare && plan->gate)
+        claim_holds(c, "fork gate", PROOF_GATE);
+    else if (plan->nproc != 0)
+        claim_holds(c, "rlimit", PROOF_NPROC | PROOF_USERNS | PROOF_IDENTITY);
+    else
+        claim_cannot(c, "neither a pids cgroup nor a limit for each user");
 }
 
 static void limits(struct plan_build *b)
@@ -34,56 +35,48 @@ static void limits(struct plan_build *b)
     struct plan_claim *c = &plan->claims[CAP_WALL_TIME];
 
     c->requested = asked->wall_ms != POLICY_UNLIMITED;
-    holds(c, "supervisor timer", PROOF_TIMER | PROOF_PIDNS);
+    claim_holds(c, "supervisor timer", PROOF_TIMER | PROOF_PIDNS);
 
     c = &plan->claims[CAP_CPU_TIME];
     c->requested = asked->cpu_ms != POLICY_UNLIMITED;
     if (plan->cgroup.cpu_usage)
-        holds(c, cgroup_name(b, CGROUP_CPUACCT), PROOF_CGROUP);
+        claim_holds(c, cgroup_name(b, CGROUP_CPUACCT), PROOF_CGROUP);
     else if (plan->watch_cpu && plan->seccomp == SECCOMP_OFF)
-        cannot(c, "without a cgroup and without a filter the payload could starve the watcher");
+        claim_cannot(c, "without a cgroup and without a filter the payload could starve the watcher");
     else if (plan->watch_cpu)
-        holds(c, "sampling", PROOF_WATCHER | PROOF_SECCOMP);
+        claim_holds(c, "sampling", PROOF_WATCHER | PROOF_SECCOMP);
     else
-        cannot(c, "no cgroup and no watcher");
+        claim_cannot(c, "no cgroup and no watcher");
 
     c = &plan->claims[CAP_CPU_RATE];
     c->requested = asked->cpus > 0;
     if (plan->cgroup.cpu_quota_us != 0)
-        holds(c, cgroup_name(b, CGROUP_CPU), PROOF_CGROUP);
+        claim_holds(c, cgroup_name(b, CGROUP_CPU), PROOF_CGROUP);
     else
-        cannot(c, "no cpu cgroup that this caller may write");
+        claim_cannot(c, "no cpu cgroup that this caller may write");
 
     c = &plan->claims[CAP_MEMORY];
     c->requested = asked->mem_bytes != POLICY_UNLIMITED;
     if (plan->cgroup.mem_bytes != POLICY_UNLIMITED)
-        holds(c, cgroup_name(b, CGROUP_MEMORY), PROOF_CGROUP);
+        claim_holds(c, cgroup_name(b, CGROUP_MEMORY), PROOF_CGROUP);
     else if (plan->watch_memory && plan->seccomp == SECCOMP_OFF)
-        cannot(c, "without a cgroup and without a filter a memfd is memory that nobody counts");
+        claim_cannot(c, "without a cgroup and without a filter a memfd is memory that nobody counts");
     else if (plan->watch_memory)
-        holds(c, "watcher", PROOF_WATCHER | PROOF_SECCOMP);
+        claim_holds(c, "watcher", PROOF_WATCHER | PROOF_SECCOMP);
     else
-        cannot(c, "no memory cgroup that this caller may write, and no watcher");
+        claim_cannot(c, "no memory cgroup that this caller may write, and no watcher");
 
-    c = &plan->claims[CAP_PIDS];
-    c->requested = asked->pids != POLICY_UNLIMITED;
-    if (plan->cgroup.pids != POLICY_UNLIMITED)
-        holds(c, cgroup_name(b, CGROUP_PIDS), PROOF_CGROUP);
-    else if (plan->nproc != 0)
-        holds(c, "rlimit", PROOF_NPROC | PROOF_USERNS | PROOF_IDENTITY);
-    else
-        cannot(c, "neither a pids cgroup nor a limit for each user");
-
+    pids(b);
     c = &plan->claims[CAP_OPEN_FILES];
     c->requested = asked->nofile != POLICY_UNLIMITED;
     if (plan->nofile != 0)
-        holds(c, "rlimit", PROOF_NOFILE);
+        claim_holds(c, "rlimit", PROOF_NOFILE);
     else
-        cannot(c, "no limit for each process");
+        claim_cannot(c, "no limit for each process");
 
     c = &plan->claims[CAP_OUTPUT];
     c->requested = asked->output_bytes != POLICY_UNLIMITED;
-    holds(c, "supervisor", 0);
+    claim_holds(c, "supervisor", 0);
 }
 
 static void files(struct plan_build *b)
@@ -94,18 +87,18 @@ static void files(struct plan_build *b)
 
     c->requested = true;
     if (!mounts)
-        cannot(c, "no mounts of its own");
+        claim_cannot(c, "no mounts of its own");
     else if (plan->landlock_abi > 0)
-        holds(c, "mount namespace, landlock", PROOF_MOUNTNS | PROOF_READONLY | PROOF_LANDLOCK);
+        claim_holds(c, "mount namespace, landlock", PROOF_MOUNTNS | PROOF_READONLY | PROOF_LANDLOCK);
     else
-        holds(c, "mount namespace", PROOF_MOUNTNS | PROOF_READONLY);
+        claim_holds(c, "mount namespace", PROOF_MOUNTNS | PROOF_READONLY);
 
     c = &plan->claims[CAP_DEVICES];
     c->requested = true;
     if (mounts)
-        holds(c, "minimal /dev", PROOF_DEVICES | PROOF_MOUNTNS);
+        claim_holds(c, "minimal /dev", PROOF_DEVICES | PROOF_MOUNTNS);
     else
-        cannot(c, "the host's /dev is visible");
+        claim_cannot(c, "the host's /dev is visible");
 }
 
 static void network(struct plan_build *b)
@@ -115,26 +108,26 @@ static void network(struct plan_build *b)
 
     c->requested = b->policy.net != NET_HOST;
     if (!plan->netns)
-        cannot(c, "the network is the host's");
+        claim_cannot(c, "the network is the host's");
     else if (plan->seccomp == SECCOMP_OFF)
-        cannot(c, "without a filter on socket families AF_VSOCK leaves the network namespace");
+        claim_cannot(c, "without a filter on socket families AF_VSOCK leaves the network namespace");
     else
-        holds(c, "network namespace, seccomp", PROOF_NETNS | PROOF_NET_QUIET | PROOF_SECCOMP);
+        claim_holds(c, "network namespace, seccomp", PROOF_NETNS | PROOF_NET_QUIET | PROOF_SECCOMP);
 
     c = &plan->claims[CAP_IPC];
     c->requested = true;
     if (!plan->ipcns)
-        cannot(c, "System V and POSIX queues are the host's");
+        claim_cannot(c, "System V and POSIX queues are the host's");
     else if (!plan->keyring)
-        cannot(c, "the session keyring is the caller's");
+        claim_cannot(c, "the session keyring is the caller's");
     else if (!plan->switch_user && plan->seccomp == SECCOMP_OFF)
-        cannot(c, "without the filter keyctl() reaches the keyrings of the caller's user");
+        claim_cannot(c, "without the filter keyctl() reaches the keyrings of the caller's user");
     else if (plan->netns)
-        holds(c, "ipc and network namespace, keyring", PROOF_IPCNS | PROOF_NETNS | PROOF_KEYRING);
+        claim_holds(c, "ipc and network namespace, keyring", PROOF_IPCNS | PROOF_NETNS | PROOF_KEYRING);
     else if (plan_scopes_sockets(plan))
-        holds(c, "ipc namespace, landlock scope, keyring", PROOF_IPCNS | PROOF_LANDLOCK | PROOF_KEYRING);
+        claim_holds(c, "ipc namespace, landlock scope, keyring", PROOF_IPCNS | PROOF_LANDLOCK | PROOF_KEYRING);
     else /* abstract sockets belong to the network, which net host shares by choice */
-        holds(c, "ipc namespace, keyring", PROOF_IPCNS | PROOF_KEYRING);
+        claim_holds(c, "ipc namespace, keyring", PROOF_IPCNS | PROOF_KEYRING);
 }
 
 static void processes(struct plan_build *b)
@@ -144,34 +137,39 @@ static void processes(struct plan_build *b)
 
     c->requested = b->policy.seccomp != SECCOMP_OFF;
     if (plan->seccomp != SECCOMP_OFF)
-        holds(c, "seccomp", PROOF_SECCOMP);
+        claim_holds(c, "seccomp", PROOF_SECCOMP);
     else
-        cannot(c, "no filter");
+        claim_cannot(c, "no filter");
 
     c = &plan->claims[CAP_PRIVILEGES];
     c->requested = true;
     if (plan->drop_caps && plan->seccomp == SECCOMP_OFF &&
         (b->policy.rw.count > 0 || b->policy.rw_cwd || b->policy.work == WORK_HOST))
-        cannot(c, "without the filter a set-user-ID file can be left in a writable bind");
+        claim_cannot(c, "without the filter a set-user-ID file can be left in a writable bind");
     else if (plan->drop_caps)
-        holds(c, "user namespace", PROOF_USERNS | PROOF_NO_CAPS | PROOF_NO_NEW_PRIVS | PROOF_IDENTITY |
-                                     (plan->pidns ? (uint32_t)PROOF_NO_NESTING : 0));
+        /* The limit on namespaces inside is set in a procfs of its own; else the filter refuses them. */
+        claim_holds(c, "user namespace",
+                    PROOF_USERNS | PROOF_NO_CAPS | PROOF_NO_NEW_PRIVS | PROOF_IDENTITY |
+                        ((plan->host_proc || !plan->pidns) && plan->seccomp != SECCOMP_OFF ? PROOF_SECCOMP
+                                                                                         : PROOF_NO_NESTING));
     else
-        cannot(c, "capabilities inside the user namespace are kept");
+        claim_cannot(c, "capabilities inside the user namespace are kept");
 
     c = &plan->claims[CAP_ENVIRONMENT];
     c->requested = true;
-    if (plan->wipe)
-        holds(c, "rebuilt", PROOF_INIT_SEALED);
+    if (plan->wipe && plan->host_proc && plan->landlock_abi == 0)
+        claim_cannot(c, "processes of the caller's outside are in /proc, and Landlock is not there to close them");
+    else if (plan->wipe)
+        claim_holds(c, "rebuilt", PROOF_INIT_SEALED | (plan->host_proc ? (unsigned)PROOF_LANDLOCK : 0));
     else
-        cannot(c, "the caller's environment is in the memory of init");
+        claim_cannot(c, "the caller's environment is in the memory of init");
 
     c = &plan->claims[CAP_PROCESSES];
     c->requested = true;
     if (plan->pidns)
-        holds(c, "pid namespace", PROOF_PIDNS | PROOF_EMPTY);
+        claim_holds(c, "pid namespace", PROOF_PIDNS | PROOF_EMPTY);
     else
-        cannot(c, "no pid namespace");
+        claim_cannot(c, "no pid namespace");
 }
 
 static int unmet(struct plan_build *b, const char *want, const struct plan_claim *have)
@@ -218,14 +216,16 @@ int plan_build_claims(struct plan_build *b)
     files(b);
     network(b);
     processes(b);
+    if (plan->bare)
+        plan_bare_claims(b);
 
     int missing = -1;
     for (int i = 0; i < CAPABILITY_COUNT; i++) {
         struct plan_claim *c = &plan->claims[i];
         if (plan_off(b, (enum capability)i))
-            cannot(c, "switched off for a test");
+            claim_cannot(c, "switched off for a test");
         if (!c->requested) {
-            cannot(c, "not asked for");
+            claim_cannot(c, "not asked for");
         } else if (c->mechanism == NULL) {
             plan->partial = true;
             missing = missing < 0 ? i : missing;
@@ -236,6 +236,8 @@ int plan_build_claims(struct plan_build *b)
     }
     int r = requirements(b);
     if (r == 0 && missing >= 0 && !b->policy.allow_partial) {
+        if (plan->bare)
+            return plan_bare_refusal(b, (enum capability)missing);
         r = -EOPNOTSUPP;
         err_set(b->err, CORDON_ERROR_PARTIAL, CORDON_LAYER_PLAN, 0, "enforce",
                 capability_name((enum capability)missing));

@@ -14,11 +14,16 @@ static void identity(struct plan_build *b)
     const struct host *host = b->request->host;
     const bool nobody = b->policy.uid == UID_NOBODY;
 
-    plan->uid_inside = nobody ? PLAN_NOBODY : host->uid;
-    plan->gid_inside = nobody ? PLAN_NOBODY : host->gid;
     plan->switch_user = host->uid == 0;
     plan->uid_host = plan->switch_user ? host->spare_uid : host->uid;
     plan->gid_host = plan->switch_user ? (gid_t)host->spare_uid : host->gid;
+    if (plan->bare) { /* there is no other number than the host's */
+        plan->uid_inside = plan->uid_host;
+        plan->gid_inside = plan->gid_host;
+    } else {
+        plan->uid_inside = nobody ? PLAN_NOBODY : host->uid;
+        plan->gid_inside = nobody ? PLAN_NOBODY : host->gid;
+    }
     plan->drop_caps = !host_off(host, OFF_CAPABILITIES) && !plan_off(b, CAP_PRIVILEGES);
 }
 
@@ -27,13 +32,19 @@ static void namespaces(struct plan_build *b)
     struct plan *plan = b->plan;
     const struct host *host = b->request->host;
 
+    plan->keyring = !host_off(host, OFF_KEYRING) && !plan_off(b, CAP_IPC);
+    plan->wipe = !host_off(host, OFF_WIPE) && !plan_off(b, CAP_ENVIRONMENT);
+    if (plan->bare) {
+        plan->host_proc = true;
+        plan->gate = !host_off(host, OFF_GATE) && !plan_off(b, CAP_PROCESSES);
+        return;
+    }
     plan->pidns = !plan_off(b, CAP_PROCESSES);
+    plan->host_proc = !plan->pidns || host->refused.procfs;
     plan->netns = b->policy.net != NET_HOST && !host_off(host, OFF_NETNS) && !plan_off(b, CAP_NETWORK);
     plan->loopback = plan->netns && b->policy.net == NET_LOOPBACK;
     plan->ipcns = !host_off(host, OFF_IPCNS) && !plan_off(b, CAP_IPC);
     plan->cgroupns = true;
-    plan->keyring = !host_off(host, OFF_KEYRING) && !plan_off(b, CAP_IPC);
-    plan->wipe = !host_off(host, OFF_WIPE) && !plan_off(b, CAP_ENVIRONMENT);
 }
 
 /* What was asked for and is not built into this version is refused by name, never ignored. */
@@ -55,13 +66,15 @@ int plan_compile(struct plan *plan, struct arena *arena, const struct plan_reque
 {
     struct plan_build b = {
         .plan = plan, .arena = arena, .request = request, .policy = *request->policy, .err = err};
-    *plan = (struct plan){.arena = arena, .policy = request->policy, .host = request->host};
+    *plan = (struct plan){.arena = arena, .policy = request->policy, .host = request->host,
+                           .work = request->work};
+    plan->bare = request->host->refused.userns;
     identity(&b);
     namespaces(&b);
     plan_build_limits(&b);
     int r = refuse_unbuilt(&b);
     if (r == 0)
-        r = plan_build_files(&b);
+        r = plan->bare ? plan_build_bare_files(&b) : plan_build_files(&b);
     if (r == 0)
         r = plan_build_payload(&b);
     if (r < 0)

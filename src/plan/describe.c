@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "plan/plan.h"
+#include "plan/build.h"
 
 static void put_number(struct plan_words *out, uint64_t value)
 {
@@ -56,7 +56,7 @@ static void requested(const struct plan *plan, enum capability c, struct plan_wo
             put_word(out, policy_seccomp_name(policy->seccomp));
         return;
     case CAP_IPC:
-        put_word(out, plan->netns || plan_scopes_sockets(plan)
+        put_word(out, plan->netns || plan->bare || plan_scopes_sockets(plan)
                           ? "private"
                           : "private, but abstract sockets of the host's network");
         return;
@@ -158,10 +158,13 @@ static void details(const struct plan *plan, enum capability c, struct plan_word
                 plan->host->groups);
         return;
     case CAP_ENVIRONMENT:
-        SAY("init holds no copy of the caller's and cannot be read");
+        SAY("init holds no copy of the caller's and cannot be read%s",
+            !plan->host_proc ? "" : "; Landlock keeps processes outside closed");
         return;
     case CAP_PROCESSES:
-        SAY("the kernel ends all with init; init was the last one and was reaped");
+        SAY("the kernel ends all with init; init was the last one and was reaped%s",
+            !plan->host_proc ? "" : "; /proc is the host's, read-only, because it refuses a new one: numbers and "
+                                  "command lines of the host's processes are seen");
         return;
     case CAP_IPC:
         SAY("own System V, queues%s and session keyring%s%s", plan->netns ? ", abstract sockets" : "",
@@ -185,6 +188,6 @@ void plan_describe(const struct plan *plan, enum capability c, struct plan_words
         requested(plan, c, out);
     if (claim->why != NULL)
         SAY("%s", claim->why);
-    else
+    else if (!plan->bare || !plan_bare_details(plan, c, out))
         details(plan, c, out);
 }

@@ -178,7 +178,7 @@ static void add_bind(struct tree *t, const char *source, const char *target, uns
 static void allow(struct tree *t, const char *path, uint64_t access)
 {
     struct plan *plan = t->b->plan;
-    plan->rules[plan->rule_count++] = (struct plan_rule){path, access};
+    plan->rules[plan->rule_count++] = (struct plan_rule){.path = path, .access = access};
 }
 
 /* /dev: five nodes, pseudo-terminals, and the links that programs expect. */
@@ -305,17 +305,17 @@ static const char *wrong_cwd(const struct host *host)
 }
 
 /* The caller's directory, writable at its own path: never the system's, never a whole home. */
-static int check_cwd(struct tree *t)
+int plan_check_cwd(struct plan_build *b)
 {
-    const struct host *host = t->b->request->host;
+    const struct host *host = b->request->host;
     const char *why = wrong_cwd(host);
     if (why == NULL)
         return 0;
-    err_set(t->b->err, CORDON_ERROR_POLICY, CORDON_LAYER_PLAN, 0, "make the current directory writable",
+    err_set(b->err, CORDON_ERROR_POLICY, CORDON_LAYER_PLAN, 0, "make the current directory writable",
             host->cwd == NULL ? "." : host->cwd);
-    err_why(t->b->err, why);
-    err_remedy(t->b->err, "change into the project's directory, or name what may be written "
-                          "with --profile stage --rw DIR");
+    err_why(b->err, why);
+    err_remedy(b->err, "change into the project's directory, or name what may be written "
+                       "with --profile stage --rw DIR");
     return -EINVAL;
 }
 
@@ -378,7 +378,7 @@ static size_t gather(struct tree *t, struct listed *out)
 static int add_listed(struct tree *t)
 {
     const struct policy *policy = &t->b->policy;
-    int r = policy->rw_cwd ? check_cwd(t) : 0;
+    int r = policy->rw_cwd ? plan_check_cwd(t->b) : 0;
     if (r < 0)
         return r;
     const size_t trees = policy->rw.count + 2; /* the current directory and /work, too */
@@ -445,6 +445,14 @@ static int view(struct tree *t)
     return add_listed(t);
 }
 
+static void mask_runtime(struct tree *t, const char *dir)
+{
+    if (dir == NULL || dir[1] == '\0' || strncmp(dir, "/run/", 5) == 0)
+        return;
+    add_tmpfs(t, dir + 1, 4096, 0755, STEP_RDONLY | STEP_OPTIONAL);
+    t->b->plan->runtime_dir = dir;
+}
+
 /*
  * Daemons listen beneath /run; connect() works through a read-only mount. What programs need from
  * there is no socket and comes back.
@@ -465,9 +473,10 @@ static void mask_sockets(struct tree *t)
             continue;
         const char *dir = policy_normalize_path(t->b->arena, *e + sizeof name - 2);
         t->failed |= dir == NULL; /* a mask is never left out in silence */
-        if (dir != NULL && dir[1] != '\0' && strncmp(dir, "/run/", 5) != 0)
-            add_tmpfs(t, dir + 1, 4096, 0755, STEP_RDONLY | STEP_OPTIONAL);
+        mask_runtime(t, dir);
     }
+    if (t->b->plan->runtime_dir == NULL)
+        mask_runtime(t, t->b->request->host->refused.runtime_dir);
 }
 
 static int guard(struct tree *t)
@@ -498,7 +507,7 @@ int plan_build_files(struct plan_build *b)
     plan->own_tree = !host_off(b->request->host, OFF_MOUNTS) && !plan_off(b, CAP_FILESYSTEM);
     if (!plan->own_tree) { /* a test switched the layer off: the host's tree as it is */
         add(&t, STEP_HOST_TREE, "");
-        add(&t, plan->pidns ? STEP_PROC : STEP_DIR, "proc");
+        add(&t, plan->host_proc ? STEP_DIR : STEP_PROC, "proc");
         return 0;
     }
     allow(&t, "/", READ);
@@ -506,10 +515,10 @@ int plan_build_files(struct plan_build *b)
     int r = b->policy.fs_mode == FS_VIEW ? view(&t) : guard(&t);
     if (r < 0)
         return r;
-    if (plan->pidns)
+    if (!plan->host_proc)
         add(&t, STEP_PROC, "proc");
-    else
-        add_bind(&t, "/proc", "proc", 0);
+    else /* what stands in it is not all of this sandbox: nothing of that may be written */
+        add_bind(&t, "/proc", "proc", plan->pidns ? STEP_RDONLY : 0);
     if (!host_off(b->request->host, OFF_LANDLOCK))
         plan->landlock_abi = b->request->host->landlock_abi;
     return t.failed ? plan_no_memory(b) : 0;

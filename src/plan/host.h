@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/error.h"
 #include "plan/host_cgroup.h"
 
 /* What can be switched off from outside in test builds, to prove that the ledger follows. */
@@ -23,6 +24,8 @@ enum host_switch {
     OFF_CAPABILITIES,
     OFF_WATCHER,
     OFF_WIPE,
+    OFF_USERNS, /* as if this host refused them */
+    OFF_GATE,   /* the fork gate of the tier without them */
     HOST_SWITCH_COUNT,
 };
 
@@ -37,6 +40,24 @@ struct host_top {
     char link[64]; /* its text if it is a symbolic link, else empty */
 };
 
+#define HOST_WORK_SIZE 64
+
+/*
+ * What is known only after a run that the host refused: namespaces are asked for by using them. The
+ * caller then probes what the tier without them needs and makes a second plan.
+ */
+struct host_refusals {
+    bool userns;               /* no user namespaces, or none that are of any use */
+    bool procfs;               /* no procfs of its own, as in containers that cover parts of theirs */
+    struct cordon_error error; /* of the last: the step, its errno, and what to do about it */
+
+    const char *runtime_dir; /* the caller's, from the first plan: its environment is gone; or NULL */
+
+    /* with userns */
+    char work_dir[HOST_WORK_SIZE]; /* a name for a directory that this run alone will have */
+    const char **top;              /* in guard mode: the paths of what stands in "/"; NULL at the end */
+};
+
 struct host {
     uid_t uid;
     gid_t gid;
@@ -49,6 +70,7 @@ struct host {
     const char *cwd;  /* the caller's, absolute; NULL if it is gone */
     const char *home[2]; /* the caller's, by the user database and by $HOME, without links; or NULL */
     uid_t spare_uid;  /* with uid 0: a host uid that nobody uses, for this run */
+    struct host_refusals refused;
     uint32_t off;     /* bits 1 << enum host_switch */
     uint32_t off_capabilities; /* bits 1 << enum capability */
 };

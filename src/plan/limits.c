@@ -14,6 +14,7 @@ void plan_build_limits(struct plan_build *b)
     const bool watcher = !host_off(b->request->host, OFF_WATCHER);
 
     plan->cgroup = PLAN_CGROUP_INIT;
+    plan->gate_tasks = POLICY_UNLIMITED;
     plan->wall_ms = plan_off(b, CAP_WALL_TIME) ? POLICY_UNLIMITED : limits->wall_ms;
     plan->grace_ms = limits->grace_ms;
     plan->cpu_ms = plan_off(b, CAP_CPU_TIME) ? POLICY_UNLIMITED : limits->cpu_ms;
@@ -32,6 +33,8 @@ void plan_build_limits(struct plan_build *b)
         /* Init is a task of its own in both counts. */
         if (cgroup_for(b, CGROUP_PIDS) != CGROUP_NONE)
             plan->cgroup.pids = limits->pids + 1;
+        else if (plan->bare) /* there RLIMIT_NPROC would count all that this user runs */
+            plan->gate_tasks = limits->pids;
         else if (!host_off(b->request->host, OFF_RLIMITS))
             plan->nproc = limits->pids + 1;
     }

@@ -74,8 +74,10 @@ static void rlimits(struct plan_build *b)
     }
 }
 
-static const char *work_directory(const struct plan_build *b)
+static const char *work_directory(struct plan_build *b)
 {
+    if (b->plan->bare)
+        return plan_bare_directory(b);
     if (!b->plan->own_tree && b->policy.cwd == NULL)
         return b->request->host->cwd;
     if (b->policy.cwd != NULL)
@@ -97,8 +99,12 @@ int plan_build_payload(struct plan_build *b)
         err_set(b->err, CORDON_ERROR_POLICY, CORDON_LAYER_PLAN, ENOENT, "find the current directory", ".");
         return -ENOENT;
     }
-    plan->envp = plan_off(b, CAP_ENVIRONMENT) ? b->request->caller_env
-                                              : policy_environment(&b->policy, caller, b->arena);
+    if (plan_off(b, CAP_ENVIRONMENT)) {
+        plan->envp = caller;
+    } else {
+        char **envp = policy_environment(&b->policy, caller, b->arena);
+        plan->envp = envp != NULL && plan->bare ? plan_bare_environment(b, envp) : envp;
+    }
     if (plan->envp == NULL)
         return plan_no_memory(b);
 
@@ -106,7 +112,8 @@ int plan_build_payload(struct plan_build *b)
                         ? SECCOMP_OFF
                         : b->policy.seccomp;
     plan->on_forbidden = b->policy.on_forbidden;
-    plan->host_sockets = b->policy.net == NET_HOST;
+    plan->host_sockets = b->policy.net == NET_HOST ||
+                         (plan->bare && (host_off(b->request->host, OFF_NETNS) || plan_off(b, CAP_NETWORK)));
     rlimits(b);
     return candidates(b);
 }

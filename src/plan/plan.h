@@ -12,6 +12,7 @@
 #include "policy/policy.h"
 
 #define PLAN_NOBODY 65534
+#define PLAN_GATE_PENDING_MS 100 /* a granted fork that is younger may not be seen yet */
 
 enum step_kind {
     STEP_TMPFS,     /* an empty file system at target */
@@ -48,6 +49,7 @@ struct plan_step {
 struct plan_rule {
     const char *path; /* inside, absolute */
     uint64_t access;  /* LL_* of sys/landlock.h */
+    unsigned flags;   /* STEP_LISTED: no final link, and it must be there; STEP_OPTIONAL: or not */
 };
 
 struct plan_rlimit {
@@ -63,23 +65,38 @@ struct plan_claim {
     const char *mechanism; /* static; NULL: this host cannot, or nobody asked */
     uint32_t proof;        /* enum proof bits that must be seen */
     const char *why;       /* static; with mechanism NULL: the reason */
+    const char *instead;   /* static; with mechanism NULL: what holds in its place, if `proof` is seen */
 };
 
 /* A claim in words. */
 struct plan_words {
     char requested[96]; /* JSON */
-    char details[256];
+    char details[320];
+};
+
+/* An open directory that becomes /work, instead of what the policy says. */
+struct plan_work {
+    bool given;
+    int fd;
+    bool readonly;
 };
 
 struct plan {
     struct arena *arena; /* borrowed; everything below lives there */
     const struct policy *policy; /* borrowed */
     const struct host *host;     /* borrowed */
+    struct plan_work work;       /* as it was requested */
+    const char *runtime_dir;     /* the caller's XDG_RUNTIME_DIR, where it was masked; or NULL */
 
     /* identity */
     uid_t uid_inside, uid_host;
     gid_t gid_inside, gid_host;
     bool switch_user; /* the caller is root: become uid_host */
+
+    bool bare;            /* the tier without namespaces: none of the following, no tree of its own */
+    bool gate;            /* bare: every fork asks init first */
+    uint64_t gate_tasks;  /* and gets EAGAIN if there are so many tasks; POLICY_UNLIMITED: never */
+    const char *work_dir; /* bare: stands for /work and /tmp, made and removed by this run; or NULL */
 
     /* namespaces: user, mount and uts always */
     bool netns, loopback, ipcns, cgroupns;
@@ -87,7 +104,9 @@ struct plan {
 
     /* files */
     enum policy_fs_mode fs_mode;
-    bool own_tree; /* false only where a test switched it off */
+    bool own_tree; /* false with `bare`, and where a test switched it off */
+    bool host_proc; /* /proc is the host's: it shows more than what is inside */
+    const char *gap; /* bare: what of it Landlock cannot express; NULL: nothing */
     struct plan_step *steps;
     size_t step_count;
     struct plan_rule *rules;
@@ -129,11 +148,7 @@ struct plan_request {
     const struct host *host;
     char *const *command;    /* NULL at the end */
     char *const *caller_env; /* NULL at the end */
-    struct {
-        bool given; /* an open directory becomes /work, instead of what the policy says */
-        int fd;
-        bool readonly;
-    } work;
+    struct plan_work work;
 };
 
 /*
@@ -146,6 +161,12 @@ int plan_compile(struct plan *plan, struct arena *arena, const struct plan_reque
 
 /* Landlock keeps abstract sockets outside of reach. */
 static inline bool plan_scopes_sockets(const struct plan *plan)
+{
+    return plan->landlock_abi >= 6;
+}
+
+/* ... and the processes: nothing inside can signal init or anybody else outside. */
+static inline bool plan_scopes_signals(const struct plan *plan)
 {
     return plan->landlock_abi >= 6;
 }

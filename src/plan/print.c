@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/text.h"
 #include "plan/plan.h"
+#include "sys/landlock.h"
 
 static void put(struct buf *out, const char *text)
 {
@@ -41,6 +42,15 @@ static void print_step(const struct plan_step *step, struct buf *out)
     buf_puts(out, "\n");
 }
 
+static void print_rule(const struct plan_rule *rule, struct buf *out)
+{
+    buf_printf(out, "  %-9s ", (rule->access & LL_WRITE_FILE) != 0   ? "write"
+                               : (rule->access & LL_READ_FILE) != 0 ? "read"
+                                                                    : "list");
+    put(out, rule->path);
+    buf_puts(out, "\n");
+}
+
 void plan_print(const struct plan *plan, struct buf *out)
 {
     buf_puts(out, "command   ");
@@ -52,7 +62,10 @@ void plan_print(const struct plan *plan, struct buf *out)
     put(out, plan->cwd);
     buf_printf(out, "\nidentity  uid %u gid %u inside, uid %u gid %u on the host\n",
                plan->uid_inside, plan->gid_inside, plan->uid_host, plan->gid_host);
-    buf_printf(out, "spaces    user mount%s uts%s cgroup%s\n", plan->pidns ? " pid" : "",
+    if (plan->bare)
+        buf_puts(out, "spaces    none: this host refuses user namespaces\n");
+    else
+        buf_printf(out, "spaces    user mount%s uts%s cgroup%s\n", plan->pidns ? " pid" : "",
                plan->ipcns ? " ipc" : "",
                !plan->netns     ? ""
                : plan->loopback ? " net (with lo)"
@@ -66,6 +79,8 @@ void plan_print(const struct plan *plan, struct buf *out)
     buf_puts(out, "files\n");
     for (size_t i = 0; i < plan->step_count; i++)
         print_step(&plan->steps[i], out);
+    for (size_t i = 0; plan->bare && i < plan->rule_count; i++)
+        print_rule(&plan->rules[i], out);
     buf_puts(out, "enforced\n");
     for (int i = 0; i < CAPABILITY_COUNT; i++) {
         const struct plan_claim *c = &plan->claims[i];

@@ -16,7 +16,9 @@ void ledger_fill(struct ledger *out, const struct plan *plan, uint32_t proven, b
         memcpy(entry->requested, words.requested, sizeof entry->requested);
         memcpy(entry->details, words.details, sizeof entry->details);
         entry->applied = planned && seen && ran;
-        entry->mechanism = entry->applied ? claim->mechanism : "none";
+        entry->mechanism = entry->applied                               ? claim->mechanism
+                           : ran && seen && claim->instead != NULL ? claim->instead
+                                                                   : "none";
         if (planned && !ran)
             snprintf(entry->details, sizeof entry->details, "nothing ran");
         else if (planned && !seen)

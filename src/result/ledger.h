@@ -9,8 +9,8 @@
 struct ledger_entry {
     char requested[96];   /* as JSON: null, true, a number, a string; null: nothing was asked */
     bool applied;
-    const char *mechanism; /* static; "none" if not applied */
-    char details[256];
+    const char *mechanism; /* static; where not applied, what holds in its place, or "none" */
+    char details[320];
 };
 
 struct ledger {

@@ -15,6 +15,7 @@
 
 #include "layer/landlock.h"
 #include "layer/privileges.h"
+#include "supervisor/init.h"
 #include "supervisor/spawn.h"
 #include "supervisor/watch.h"
 #include "sys/files.h"
@@ -26,7 +27,7 @@
 
 #define HOSTNAME "cordon"
 
-_Noreturn static void give_up(struct spawn *s, int payload)
+_Noreturn void init_give_up(struct spawn *s, int payload)
 {
     s->shared->failed = true;
     if (payload > 0)
@@ -34,7 +35,7 @@ _Noreturn static void give_up(struct spawn *s, int payload)
     sys_exit(1);
 }
 
-static int fail(struct spawn *s, enum cordon_layer layer, long r, const char *what, const char *subject)
+int init_fail(struct spawn *s, enum cordon_layer layer, long r, const char *what, const char *subject)
 {
     return err_set(&s->shared->error, CORDON_ERROR_SETUP, layer, (int)-r, what, subject);
 }
@@ -43,7 +44,7 @@ static int fail(struct spawn *s, enum cordon_layer layer, long r, const char *wh
  * Everything that this run does not need is closed first: above all the life pipes of other runs
  * in the same process, which would keep each other alive.
  */
-static void close_strangers(const struct spawn *s)
+void init_close_strangers(const struct spawn *s)
 {
     unsigned from = 3;
     for (size_t i = 0; i < s->keep_count; i++) {
@@ -59,11 +60,11 @@ static void close_strangers(const struct spawn *s)
  * Dies with the supervisor, whatever happens: either the signal was armed in time, or the pipe is
  * closed already. Both are looked at again after a change of uid, which clears the signal.
  */
-static void tie_to_supervisor(const struct spawn *s)
+void init_tie_to_supervisor(const struct spawn *s)
 {
     struct pollfd life = {.fd = s->life};
     const struct timespec now = {0};
-    if (s->death_signal)
+    if (s->death_signal && !s->plan->bare) /* there init must live to end the others */
         sys_prctl(PR_SET_PDEATHSIG, SIGKILL, 0);
     if (sys_call(SYS_ppoll, &life, 1, &now, 0, 0) > 0 && (life.revents & POLLHUP) != 0)
         sys_exit(1);
@@ -76,30 +77,30 @@ static int become_user(struct spawn *s)
     while (__atomic_load_n(&s->shared->mapped, __ATOMIC_ACQUIRE) == GATE_CLOSED) {
         const struct timespec while_ = {.tv_nsec = 100000000};
         sys_futex_wait(&s->shared->mapped, GATE_CLOSED, &while_);
-        tie_to_supervisor(s);
+        init_tie_to_supervisor(s);
     }
     int r = layer_identity_switch(s->plan, &s->shared->error);
-    tie_to_supervisor(s);
+    init_tie_to_supervisor(s);
     return r;
 }
 
-static int enter_cgroup(struct spawn *s)
+int init_enter_cgroup(struct spawn *s)
 {
     if (s->cgroup == NULL)
         return 0;
     long r = layer_cgroup_enter(s->cgroup);
     if (r < 0)
-        return fail(s, CORDON_LAYER_CGROUP, r, "enter the cgroup", "cgroup.procs");
+        return init_fail(s, CORDON_LAYER_CGROUP, r, "enter the cgroup", "cgroup.procs");
     /* Now: the root of the namespace is the group that the process is in. */
-    r = sys_call(SYS_unshare, CLONE_NEWCGROUP);
+    r = s->plan->cgroupns ? sys_call(SYS_unshare, CLONE_NEWCGROUP) : 0;
     if (r < 0)
-        return fail(s, CORDON_LAYER_CGROUP, r, "make a cgroup namespace", "unshare");
+        return init_fail(s, CORDON_LAYER_CGROUP, r, "make a cgroup namespace", "unshare");
     __atomic_or_fetch(&s->shared->proof, PROOF_CGROUP, __ATOMIC_RELAXED);
     return 0;
 }
 
 /* Waits until the payload process has its network namespace; it may have died instead. */
-static int wait_for_network(struct spawn *s, int payload)
+int init_wait_for_payload(struct spawn *s, int payload)
 {
     uint32_t *word = &s->shared->network;
     while (__atomic_load_n(word, __ATOMIC_ACQUIRE) == GATE_CLOSED) {
@@ -108,9 +109,21 @@ static int wait_for_network(struct spawn *s, int payload)
         sys_futex_wait(word, GATE_CLOSED, &while_);
         if (__atomic_load_n(word, __ATOMIC_ACQUIRE) == GATE_CLOSED &&
             sys_waitid(P_PID, payload, &info, WEXITED | WNOHANG | WNOWAIT, NULL) == 0 && info.si_pid != 0)
-            return fail(s, CORDON_LAYER_PROCESS, -ESRCH, "start the payload process", "it was killed");
+            return init_fail(s, CORDON_LAYER_PROCESS, -ESRCH, "start the payload process", "it was killed");
     }
     return __atomic_load_n(word, __ATOMIC_ACQUIRE) == GATE_OPEN ? 0 : -ECANCELED;
+}
+
+/* Only when setns() and the id maps need it no more. The memory is the payload's too, until exec. */
+void init_seal(struct spawn *s, uint32_t *seen)
+{
+    if (!s->plan->wipe)
+        return;
+    if (s->arguments.start != NULL) /* /proc/1/cmdline is for everybody to read */
+        memset(s->arguments.start, 0, s->arguments.size);
+    sys_prctl(PR_SET_DUMPABLE, 0, 0);
+    if (sys_prctl(PR_GET_DUMPABLE, 0, 0) == 0)
+        *seen |= PROOF_INIT_SEALED;
 }
 
 /* The sandbox around the payload process, while that one prepares itself. */
@@ -136,22 +149,15 @@ static int build(struct spawn *s, int payload, int payload_fd)
     if (spawn_has_own(s, NS_IPC))
         seen |= PROOF_IPCNS;
 
-    r = wait_for_network(s, payload);
+    r = init_wait_for_payload(s, payload);
     if (r < 0)
         return r;
     if (plan->netns) { /* init is not left in the host's network */
         long rc = sys_call(SYS_setns, payload_fd, CLONE_NEWNET);
         if (rc < 0)
-            return fail(s, CORDON_LAYER_NETWORK, rc, "join the network namespace", "setns");
+            return init_fail(s, CORDON_LAYER_NETWORK, rc, "join the network namespace", "setns");
     }
-    /* Only now: setns() and the id maps need it. The memory is the payload's too, until exec. */
-    if (plan->wipe) {
-        if (s->arguments.start != NULL) /* /proc/1/cmdline is for everybody to read */
-            memset(s->arguments.start, 0, s->arguments.size);
-        sys_prctl(PR_SET_DUMPABLE, 0, 0);
-    }
-    if (plan->wipe && sys_prctl(PR_GET_DUMPABLE, 0, 0) == 0)
-        seen |= PROOF_INIT_SEALED;
+    init_seal(s, &seen);
     __atomic_or_fetch(&shared->proof, seen, __ATOMIC_RELAXED);
     return 0;
 }
@@ -188,14 +194,14 @@ static void defer_teardown(void)
 }
 
 /* Off the critical path, while the payload starts. */
-static void settle(struct spawn *s)
+void init_settle(struct spawn *s)
 {
     uint32_t ignored = 0;
     sys_close_range(0, 2, 0);
     for (int i = 0; i < 3; i++)
         sys_close(s->stdio[i]);
     sys_close(s->ruleset);
-    if (s->quick_end)
+    if (s->quick_end && !s->plan->bare)
         defer_teardown();
     /* It has nothing to lose: on failure init keeps rights that nobody can reach. */
     layer_no_new_privs(&ignored, NULL);
@@ -208,8 +214,14 @@ static void signal_all(const struct spawn *s, int payload, int sig)
     sys_kill(s->plan->pidns ? -1 : -payload, sig);
 }
 
-/* True when the payload itself has ended. */
-static bool reap(struct spawn *s, int payload)
+void init_record(struct spawn *s, int payload, const siginfo_t *info)
+{
+    s->shared->processes++;
+    if (info->si_pid == payload)
+        s->shared->status = info->si_code == CLD_EXITED ? (info->si_status & 0xff) << 8 : info->si_status & 0x7f;
+}
+
+bool init_reap(struct spawn *s, int payload)
 {
     bool ended = false;
     for (;;) {
@@ -217,11 +229,8 @@ static bool reap(struct spawn *s, int payload)
         long r = sys_waitid(P_ALL, 0, &info, WEXITED | WNOHANG, NULL);
         if (r < 0 || info.si_pid == 0)
             return ended;
-        s->shared->processes++;
-        if (info.si_pid != payload)
-            continue;
-        ended = true;
-        s->shared->status = info.si_code == CLD_EXITED ? (info.si_status & 0xff) << 8 : info.si_status & 0x7f;
+        init_record(s, payload, &info);
+        ended = ended || info.si_pid == payload;
     }
 }
 
@@ -256,7 +265,7 @@ _Noreturn static void supervise(struct spawn *s, struct watch *watch, int payloa
         if (r > 0 && (fds[1].revents & POLLIN) != 0) {
             struct signalfd_siginfo ignored;
             sys_read(children, &ignored, sizeof ignored);
-            if (reap(s, payload))
+            if (init_reap(s, payload))
                 finish(s, payload);
         }
         enum limit_hit hit = watch_look(watch);
@@ -267,40 +276,58 @@ _Noreturn static void supervise(struct spawn *s, struct watch *watch, int payloa
     }
 }
 
-void spawn_init(struct spawn *s)
+int init_watch_children(struct spawn *s)
+{
+    static const uint64_t child_mask = 1 << (SIGCHLD - 1);
+    int children = (int)sys_call(SYS_signalfd4, -1, &child_mask, sizeof child_mask, SFD_CLOEXEC);
+    if (children < 0) {
+        init_fail(s, CORDON_LAYER_PROCESS, children, "watch children", "signalfd");
+        init_give_up(s, 0);
+    }
+    return children;
+}
+
+void init_create_ruleset(struct spawn *s)
+{
+    s->ruleset = -1;
+    if (s->plan->landlock_abi == 0)
+        return;
+    s->ruleset = layer_landlock_create(s->plan, &s->shared->error);
+    if (s->ruleset < 0)
+        init_give_up(s, 0);
+}
+
+_Noreturn static __attribute__((noinline)) void namespace_init(struct spawn *s)
 {
     int payload_fd = -1;
 
     sys_call(SYS_setsid); /* a terminal's signals are the supervisor's to pass on */
     sys_default_action(SIGCHLD); /* a caller that ignores it would make children vanish unseen */
-    close_strangers(s);
-    tie_to_supervisor(s);
-    if (enter_cgroup(s) < 0 || (s->plan->switch_user && become_user(s) < 0))
-        give_up(s, 0);
-    s->ruleset = -1;
-    if (s->plan->landlock_abi > 0) {
-        s->ruleset = layer_landlock_create(s->plan, &s->shared->error);
-        if (s->ruleset < 0)
-            give_up(s, 0);
-    }
-    static const uint64_t child_mask = 1 << (SIGCHLD - 1);
-    int children = (int)sys_call(SYS_signalfd4, -1, &child_mask, sizeof child_mask, SFD_CLOEXEC);
-    if (children < 0) {
-        fail(s, CORDON_LAYER_PROCESS, children, "watch children", "signalfd");
-        give_up(s, 0);
-    }
+    init_close_strangers(s);
+    init_tie_to_supervisor(s);
+    if (init_enter_cgroup(s) < 0 || (s->plan->switch_user && become_user(s) < 0))
+        init_give_up(s, 0);
+    init_create_ruleset(s);
+    int children = init_watch_children(s);
     int payload = clone(spawn_payload, s->stack + SPAWN_STACK, CLONE_VM | CLONE_PIDFD | SIGCHLD, s, &payload_fd);
     if (payload < 0) {
-        fail(s, CORDON_LAYER_PROCESS, -errno, "clone the payload process", "clone");
-        give_up(s, 0);
+        init_fail(s, CORDON_LAYER_PROCESS, -errno, "clone the payload process", "clone");
+        init_give_up(s, 0);
     }
     if (build(s, payload, payload_fd) < 0)
-        give_up(s, payload);
+        init_give_up(s, payload);
     struct watch watch;
     watch_start(&watch, s);
     __atomic_store_n(&s->shared->released, GATE_OPEN, __ATOMIC_RELEASE);
     sys_futex_wake(&s->shared->released);
     sys_close(payload_fd);
-    settle(s);
+    init_settle(s);
     supervise(s, &watch, payload, children);
+}
+
+void spawn_init(struct spawn *s)
+{
+    if (s->plan->bare)
+        subreaper_init(s);
+    namespace_init(s);
 }

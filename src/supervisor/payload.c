@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdint.h>
 
+#include "layer/fork_gate.h"
 #include "layer/landlock.h"
 #include "layer/network.h"
 #include "layer/privileges.h"
@@ -59,13 +60,26 @@ static void reset_attributes(void)
     sys_call(SYS_umask, 022);
 }
 
+/* Forks ask init from now on: the listener goes to it, and no copy stays. */
+static uint32_t enter_gate(struct spawn *s)
+{
+    uint32_t seen = 0;
+    layer_no_new_privs(&seen, NULL);
+    int listener = layer_fork_gate_install();
+    if (listener < 0)
+        return 0; /* below somebody else's: init learns it when the socket closes */
+    long r = layer_pass_descriptor(s->gate_socket, listener);
+    sys_close(listener);
+    return r == 0 && layer_fork_gate_proven() ? PROOF_GATE : 0;
+}
+
 /* Steps that need nothing from init, and run while it mounts. */
 static int prepare(struct spawn *s, const struct sock_fprog *filter, int *ruleset)
 {
     const struct plan *plan = s->plan;
     struct shared *shared = s->shared;
     uint32_t *proof = &shared->proof;
-    uint32_t seen = 0;
+    uint32_t seen = plan->gate ? enter_gate(s) : 0;
 
     int r = layer_network_apply(plan, &seen, &shared->payload_error);
     if (r < 0)
@@ -99,7 +113,8 @@ static int prepare(struct spawn *s, const struct sock_fprog *filter, int *rulese
     if (r == 0)
         r = layer_no_new_privs(&seen, &shared->payload_error);
     if (r == 0 && plan->drop_caps)
-        r = layer_capabilities_drop(&seen, &shared->payload_error);
+        r = plan->bare ? layer_capabilities_clear(&seen, &shared->payload_error)
+                       : layer_capabilities_drop(&seen, &shared->payload_error);
     if (r < 0)
         return r;
     if (filter != NULL) {
@@ -177,11 +192,17 @@ int spawn_payload(void *spawn)
     const struct plan *plan = s->plan;
     const struct seccomp_choice choice = {.level = plan->seccomp,
                                           .on_forbidden = plan->on_forbidden,
-                                          .deny_memfd = plan->deny_memfd};
+                                          .deny_memfd = plan->deny_memfd,
+                                          .world = !plan->bare           ? WORLD_OWN
+                                                   : plan->host_sockets ? WORLD_HOST_NET
+                                                                        : WORLD_HOST};
     int ruleset = s->ruleset;
 
-    if (!plan->pidns) /* a test switched it off: nothing else would end this process with init */
+    if (!plan->pidns) { /* nothing else would end this process with init */
         sys_prctl(PR_SET_PDEATHSIG, SIGKILL, 0);
+        if (plan->bare && sys_call(SYS_getppid) != s->pid)
+            sys_exit(1);
+    }
     if (prepare(s, layer_seccomp_program(&choice), &ruleset) < 0)
         give_up(s);
     /* Should init die now, the kernel ends this process with it. */

@@ -60,7 +60,7 @@ static int refused(int errnum, struct cordon_error *err)
 int spawn_start(struct spawn *s, struct cordon_error *err)
 {
     int life[2] = {-1, -1};
-    s->pidfd = s->control = s->life = s->ruleset = -1;
+    s->pidfd = s->control = s->life = s->ruleset = s->gate_socket = -1;
 
     s->shared = mmap(NULL, sizeof *s->shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (s->shared == MAP_FAILED) {
@@ -98,7 +98,7 @@ int spawn_start(struct spawn *s, struct cordon_error *err)
     s->pid = (int)pid;
     if (s->plan->switch_user) {
         sys_call(SYS_setpriority, PRIO_PROCESS, s->pid, 0); /* init itself has no right to */
-        int r = layer_identity_map_child(&s->identity, s->pid, err);
+        int r = s->plan->bare ? 0 : layer_identity_map_child(&s->identity, s->pid, err);
         if (r < 0)
             return r;
         __atomic_store_n(&s->shared->mapped, GATE_OPEN, __ATOMIC_RELEASE);

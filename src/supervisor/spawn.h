@@ -60,6 +60,7 @@ struct spawn {
     struct namespace_ids outside;
     int stdio[3]; /* owned; what the payload gets as 0, 1, 2 */
     int life;     /* owned; read end: its end means that the supervisor is gone */
+    int gate_socket; /* bare: over which init gets the listener from the payload process; -1: none */
     int ruleset;  /* init makes it for both; -1: none */
     bool death_signal; /* ask the kernel for one, too: only if no thread may end before the run */
     bool quick_end;    /* leave the end of the mounts to the kernel: answers sooner, costs throughput */
@@ -69,7 +70,7 @@ struct spawn {
     } arguments;
 
     /* what start() gives */
-    int pid;
+    int pid; /* init's */
     int pidfd;   /* owned */
     int control; /* owned; write end of life: a byte is a signal for everything inside */
 };

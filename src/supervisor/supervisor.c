@@ -64,8 +64,20 @@ static void write_input(struct supervisor *s)
     }
 }
 
+/*
+ * Until the payload is on its way the reading end is held here too: a run that the host refuses is
+ * started again, and what was read from the caller must not be lost with the first attempt.
+ */
+static bool released(const struct supervisor *s)
+{
+    return s->spawn.shared != NULL &&
+           __atomic_load_n(&s->spawn.shared->released, __ATOMIC_ACQUIRE) != GATE_CLOSED;
+}
+
 static void pump_input(struct supervisor *s)
 {
+    if (released(s))
+        fd_close(&s->spawn.stdio[0]);
     do {
         write_input(s);
         if (s->input.to < 0 || s->input.start < s->input.end)
@@ -243,16 +255,24 @@ static void reap_init(struct supervisor *s)
                 (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
     s->max_rss_bytes = (uint64_t)usage.ru_maxrss * 1024;
     fd_close(&s->spawn.pidfd);
-    close_input(s);
+    if (released(s))
+        close_input(s);
     for (unsigned i = 0; i < 2; i++)
         drain_stream(s, i);
 }
 
 void supervisor_kill(struct supervisor *s)
 {
-    if (s->spawn.pidfd >= 0)
-        sys_kill_child(s->spawn.pidfd, s->spawn.pid); /* the kernel ends the whole pid namespace */
+    static const unsigned char order = SIGKILL;
     s->killed = true;
+    if (s->spawn.pidfd < 0)
+        return;
+    if (s->plan->bare) { /* init ends the others, then itself; somebody may have stopped it */
+        sys_pidfd_signal(s->spawn.pidfd, SIGCONT);
+        if (write(s->spawn.control, &order, 1) == 1)
+            return;
+    }
+    sys_kill_child(s->spawn.pidfd, s->spawn.pid); /* the kernel ends the whole pid namespace */
 }
 
 /* ---- start ---- */
@@ -273,35 +293,35 @@ static int make_pipe(struct supervisor *s, int ours[1], int theirs[1], bool we_r
     return 0;
 }
 
-static int open_streams(struct supervisor *s)
+static int open_input(struct supervisor *s)
 {
-    const struct plan *plan = s->plan;
-    struct result_stream *records[2] = {&s->result->out, &s->result->err};
-    int r = 0;
-
     if (s->options.input < 0) {
         int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
         s->spawn.stdio[0] = null < 0 ? -errno : fd_above_standard(null);
-        if (s->spawn.stdio[0] < 0)
-            return fail(s, -s->spawn.stdio[0], "open", "/dev/null");
-    } else {
-        s->input.from = s->options.input;
-        s->input.pending = malloc(STREAM_CHUNK);
-        r = s->input.pending == NULL ? fail(s, ENOMEM, "pump standard input", "")
-                                     : make_pipe(s, &s->input.to, &s->spawn.stdio[0], false);
+        return s->spawn.stdio[0] < 0 ? fail(s, -s->spawn.stdio[0], "open", "/dev/null") : 0;
     }
-    for (unsigned i = 0; r == 0 && i < 2; i++) {
-        struct stream *stream = &s->streams[i];
-        int from = -1;
-        r = make_pipe(s, &from, &s->spawn.stdio[1 + i], true);
-        if (stream_open(stream, from, s->options.output[i], records[i]) < 0)
-            r = fail(s, ENOMEM, "capture output", "");
-        stream->cap = plan->output_bytes;
-        stream->cap_passing = plan->output_passing;
-        stream->capture = s->options.capture;
-        stream->capture_cap = plan->output_bytes == POLICY_UNLIMITED ? CAPTURE_UNLIMITED : CAPTURE_MAX;
-        records[i]->captured = BUF_INIT(CAPTURE_MAX);
-    }
+    s->input.from = s->options.input;
+    s->input.pending = malloc(STREAM_CHUNK);
+    return s->input.pending == NULL ? fail(s, ENOMEM, "pump standard input", "")
+                                    : make_pipe(s, &s->input.to, &s->spawn.stdio[0], false);
+}
+
+static int open_output(struct supervisor *s, unsigned i)
+{
+    const struct plan *plan = s->plan;
+    struct stream *stream = &s->streams[i];
+    struct result_stream *record = i == 0 ? &s->result->out : &s->result->err;
+    int from = -1;
+    int r = make_pipe(s, &from, &s->spawn.stdio[1 + i], true);
+    if (stream_open(stream, from, s->options.output[i], record) < 0)
+        r = fail(s, ENOMEM, "capture output", "");
+    stream->cap = plan->output_bytes;
+    stream->cap_passing = plan->output_passing;
+    stream->capture = s->options.capture;
+    stream->capture_cap = plan->output_bytes == POLICY_UNLIMITED ? CAPTURE_UNLIMITED : CAPTURE_MAX;
+    record->captured = BUF_INIT(CAPTURE_MAX);
+    if (r == 0 && !arm(s, from, TAG_FROM + i, EPOLLIN, &stream->from_armed, true))
+        r = fail(s, errno, "wait for events", "epoll_ctl");
     return r;
 }
 
@@ -315,65 +335,59 @@ static int open_events(struct supervisor *s)
     bool ok = arm(s, s->timer, TAG_TIMER, EPOLLIN, &armed, true);
     armed = false;
     ok = ok && arm(s, s->options.signals, TAG_SIGNALS, EPOLLIN, &armed, true);
-    armed = false;
-    if (layer_cgroup_oom_fd(&s->cgroup) >= 0)
-        ok = ok && arm(s, layer_cgroup_oom_fd(&s->cgroup), TAG_OOM, layer_cgroup_oom_events(&s->cgroup) == EPOLLPRI ? EPOLLPRI : EPOLLIN,
-                       &armed, true);
-    for (unsigned i = 0; ok && i < 2; i++)
-        ok = arm(s, s->streams[i].from, TAG_FROM + i, EPOLLIN, &s->streams[i].from_armed, true);
     return ok ? 0 : fail(s, errno, "wait for events", "epoll_ctl");
 }
 
-static int prepare(struct supervisor *s, const struct host *host)
+static int prepare_cgroup(struct supervisor *s)
 {
-    const struct plan *plan = s->plan;
-    struct cordon_error *err = &s->result->error;
-    int r = 0;
-    if (plan->use_cgroup) {
-        layer_cgroup_sweep(&host->cgroup);
-        r = layer_cgroup_prepare(&s->cgroup, &host->cgroup, &plan->cgroup, err);
-    }
-    if (r == 0)
-        r = layer_trees_prepare(&s->trees, plan->arena, plan, err);
-    if (r == 0)
-        r = open_streams(s);
-    if (r == 0)
-        r = open_events(s);
+    const struct host_cgroup *host = &s->host->cgroup;
+    bool armed = false;
+    layer_cgroup_sweep(host);
+    int r = layer_cgroup_prepare(&s->cgroup, host, &s->plan->cgroup, &s->result->error);
+    const int oom = layer_cgroup_oom_fd(&s->cgroup);
+    const uint32_t events = layer_cgroup_oom_events(&s->cgroup) == EPOLLPRI ? EPOLLPRI : EPOLLIN;
+    if (r == 0 && oom >= 0 && !arm(s, oom, TAG_OOM, events, &armed, true))
+        r = fail(s, errno, "wait for events", "epoll_ctl");
     return r;
 }
 
-int supervisor_start(struct supervisor *s, const struct plan *plan, const struct host *host,
-                     const struct supervisor_options *options, struct result *result)
+/* What each attempt has of its own. */
+static int prepare(struct supervisor *s)
 {
-    *s = (struct supervisor){.plan = plan,
-                             .options = *options,
-                             .result = result,
-                             .cgroup = LAYER_CGROUP_INIT,
-                             .epoll = -1,
-                             .timer = -1,
-                             .cores = host->cores};
-    s->input.from = s->input.to = -1;
-    s->spawn = (struct spawn){.plan = plan, .stdio = {-1, -1, -1}, .pidfd = -1, .control = -1, .life = -1};
-    for (int i = 0; i < 2; i++)
-        s->streams[i] = (struct stream){.from = -1, .to = -1, .out = -1};
-    s->started_us = sys_now_us();
-    int r = prepare(s, host);
+    const struct plan *plan = s->plan;
+    struct cordon_error *err = &s->result->error;
+    int r = plan->use_cgroup ? prepare_cgroup(s) : 0;
+    if (r == 0 && plan->work_dir != NULL)
+        r = layer_workdir_make(&s->workdir, plan->work_dir, plan->uid_host, plan->gid_host, err);
+    if (r == 0 && !plan->bare)
+        r = layer_trees_prepare(&s->trees, plan->arena, plan, err);
+    for (unsigned i = 0; r == 0 && i < 2; i++)
+        r = open_output(s, i);
+    return r;
+}
+
+static int attempt(struct supervisor *s)
+{
+    const struct plan *plan = s->plan;
+    int r = prepare(s);
     if (r == 0) {
+        s->spawn.plan = plan;
         s->spawn.cgroup = plan->use_cgroup ? &s->cgroup : NULL;
         s->spawn.trees = s->trees.of_step != NULL ? &s->trees : NULL;
-        s->spawn.death_signal = options->death_signal;
-        s->spawn.quick_end = options->quick_end;
-        s->spawn.arguments.start = options->arguments;
-        s->spawn.arguments.size = options->arguments_size;
-        r = spawn_start(&s->spawn, &result->error);
+        s->spawn.death_signal = s->options.death_signal;
+        s->spawn.quick_end = s->options.quick_end;
+        s->spawn.arguments.start = s->options.arguments;
+        s->spawn.arguments.size = s->options.arguments_size;
+        r = spawn_start(&s->spawn, &s->result->error);
     }
-    for (int i = 0; i < 3; i++)
-        fd_close(&s->spawn.stdio[i]);
+    fd_close(&s->spawn.stdio[1]);
+    fd_close(&s->spawn.stdio[2]);
     layer_trees_release(&s->trees);
     if (r < 0) {
         if (s->spawn.pidfd >= 0) {
             supervisor_kill(s);
             reap_init(s);
+            s->killed = false; /* not for a limit, nor for the caller */
         }
         return r;
     }
@@ -386,12 +400,70 @@ int supervisor_start(struct supervisor *s, const struct plan *plan, const struct
         s->tick_us = s->started_us + TICK_MIN_US;
     if (s->deadline_us != 0 || s->tick_us != 0)
         set_timer(s);
-    if (s->input.from >= 0) {
+    return 0;
+}
+
+int supervisor_start(struct supervisor *s, const struct plan *plan, const struct host *host,
+                     const struct supervisor_options *options, struct result *result)
+{
+    *s = (struct supervisor){.plan = plan,
+                             .host = host,
+                             .options = *options,
+                             .result = result,
+                             .cgroup = LAYER_CGROUP_INIT,
+                             .workdir = LAYER_WORKDIR_INIT,
+                             .epoll = -1,
+                             .timer = -1,
+                             .cores = host->cores};
+    s->input.from = s->input.to = -1;
+    s->spawn = (struct spawn){.plan = plan, .stdio = {-1, -1, -1}, .pidfd = -1, .control = -1, .life = -1};
+    for (int i = 0; i < 2; i++)
+        s->streams[i] = (struct stream){.from = -1, .to = -1, .out = -1};
+    s->started_us = sys_now_us();
+    int r = open_events(s);
+    if (r == 0)
+        r = open_input(s);
+    if (r == 0)
+        r = attempt(s);
+    if (r == 0 && s->input.from >= 0) {
         s->input.file = !arm(s, s->input.from, TAG_INPUT, EPOLLIN, &s->input.from_armed, true);
         if (s->input.file)
             pump_input(s);
     }
-    return 0;
+    return r;
+}
+
+/* What an attempt leaves; input, events and the clock go on. */
+static void release_attempt(struct supervisor *s)
+{
+    for (int i = 0; i < 2; i++)
+        stream_close(&s->streams[i]);
+    fd_close(&s->spawn.pidfd);
+    fd_close(&s->spawn.control);
+    fd_close(&s->spawn.life);
+    if (s->spawn.shared != NULL)
+        munmap(s->spawn.shared, sizeof *s->spawn.shared);
+    s->spawn.shared = NULL;
+    if (s->spawn.stack != NULL)
+        munmap(s->spawn.stack, SPAWN_STACK);
+    s->spawn.stack = NULL;
+    layer_cgroup_release(&s->cgroup);
+    layer_workdir_remove(&s->workdir);
+}
+
+int supervisor_again(struct supervisor *s)
+{
+    release_attempt(s);
+    s->cgroup = LAYER_CGROUP_INIT;
+    s->init_gone = s->killed = false;
+    const bool pumped = s->input.from_armed || s->input.file;
+    int r = attempt(s);
+    if (r == 0 && s->input.from >= 0 && !pumped) { /* the first attempt did not get as far */
+        s->input.file = !arm(s, s->input.from, TAG_INPUT, EPOLLIN, &s->input.from_armed, true);
+        if (s->input.file)
+            pump_input(s);
+    }
+    return r;
 }
 
 static void handle(struct supervisor *s, unsigned tag)
@@ -472,20 +544,10 @@ void supervisor_finish(struct supervisor *s)
     result->duration_ms = (sys_now_us() - s->started_us) / 1000;
     verdict(s, result);
 
-    for (int i = 0; i < 2; i++)
-        stream_close(&s->streams[i]);
+    release_attempt(s);
+    fd_close(&s->spawn.stdio[0]);
     fd_close(&s->input.to);
     free(s->input.pending);
     fd_close(&s->epoll);
     fd_close(&s->timer);
-    fd_close(&s->spawn.pidfd);
-    fd_close(&s->spawn.control);
-    fd_close(&s->spawn.life);
-    if (s->spawn.shared != NULL)
-        munmap(s->spawn.shared, sizeof *s->spawn.shared);
-    if (s->spawn.stack != NULL)
-        munmap(s->spawn.stack, SPAWN_STACK);
-    s->spawn.stack = NULL;
-    s->spawn.shared = NULL;
-    layer_cgroup_release(&s->cgroup);
 }

@@ -7,6 +7,7 @@
 
 #include "layer/cgroup.h"
 #include "layer/trees.h"
+#include "layer/workdir.h"
 #include "plan/plan.h"
 #include "result/result.h"
 #include "supervisor/spawn.h"
@@ -25,11 +26,13 @@ struct supervisor_options {
 
 struct supervisor {
     const struct plan *plan; /* borrowed, like all below that is not marked */
+    const struct host *host;
     struct supervisor_options options;
     struct result *result;
     struct spawn spawn;
     struct layer_cgroup cgroup; /* owned */
     struct layer_trees trees;   /* owned */
+    struct layer_workdir workdir; /* owned */
     struct stream streams[2];   /* owned */
     int epoll, timer;           /* owned */
     struct {
@@ -55,6 +58,16 @@ int supervisor_start(struct supervisor *s, const struct plan *plan, const struct
 
 /* Handles what is ready; true when the run is over. `wait`: sleeps until something is. */
 bool supervisor_step(struct supervisor *s, bool wait);
+
+/*
+ * After a failed start, or when step() says that the run is over: true if this host refused
+ * namespaces, or a procfs of their own, before anything of the payload's ran, and a run by another
+ * plan is under way. `plan` and `host` are those of the first and are written anew.
+ */
+bool supervisor_fall_back(struct supervisor *s, struct plan *plan, struct host *host);
+
+/* The same streams and clock, and the plan as it is now. On failure the result says why. */
+int supervisor_again(struct supervisor *s);
 
 /* Ends everything inside at once; step() then comes to its end. */
 void supervisor_kill(struct supervisor *s);

@@ -177,6 +177,12 @@ void verdict(const struct supervisor *s, struct result *result)
             result_warn(result, "the user's key quota is used up: no session keyring of its own, the filter "
                                 "refuses keyctl instead");
     }
+    if (!failed && plan->host->refused.error.kind != CORDON_ERROR_NONE) {
+        const struct cordon_error *met = &plan->host->refused.error;
+        result_warn(result, "this host refuses %s (%s '%s': %s): run without",
+                    plan->bare ? "user namespaces" : "a new procfs", met->what, met->subject,
+                    text_errno_name(met->errnum));
+    }
     if (s->trees.unmapped[0] != '\0')
         result_warn(result, "owners in '%s' cannot be mapped: files of root are not the payload's own there",
                     s->trees.unmapped);

@@ -7,6 +7,7 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
+#include "supervisor/descent.h"
 #include "sys/files.h"
 #include "sys/process.h"
 
@@ -141,11 +142,42 @@ static uint64_t exact_memory(struct watch *w, const char *who, uint64_t bound)
     return bytes;
 }
 
-/* Calls for every process but init. */
+static void add_process(struct watch *w, const char *pid, bool exact, struct sample *sum)
+{
+    const struct plan *plan = w->spawn->plan;
+    char who[WHO_SIZE];
+    struct sample bound = {0};
+    memcpy(who, pid, strlen(pid) + 1);
+    if (plan->watch_memory && (add_memory(w, who, &bound) || add_living_thread(w, who, &bound)))
+        sum->resident += exact ? exact_memory(w, who, bound.resident) : bound.resident;
+    if (plan->watch_cpu && !exact)
+        add_cpu(w, pid, sum);
+}
+
+/* Init's own copy: it has one thread. */
+static struct descent descent;
+
+/* For every descendant, where /proc shows others as well. */
+static void each_descendant(struct watch *w, bool exact, struct sample *sum)
+{
+    char pid[DESCENT_PATH_SIZE];
+    descent_read(&descent, w->proc);
+    w->blind = w->blind || descent.cut;
+    for (size_t i = 0; i < descent.count; i++) {
+        descent_path(pid, descent.pids[i], "");
+        pid[strlen(pid) - 1] = '\0';
+        add_process(w, pid, exact, sum);
+    }
+}
+
+/* For every process but init. */
 static void each_process(struct watch *w, bool exact, struct sample *sum)
 {
     _Alignas(8) char entries[4096];
-    const struct plan *plan = w->spawn->plan;
+    if (w->spawn->plan->host_proc) {
+        each_descendant(w, exact, sum);
+        return;
+    }
     sys_call(SYS_lseek, w->proc, 0, SEEK_SET);
     for (;;) {
         long n = sys_call(SYS_getdents64, w->proc, entries, sizeof entries);
@@ -155,15 +187,7 @@ static void each_process(struct watch *w, bool exact, struct sample *sum)
             const char *name = next_entry(entries, &at);
             if (name[0] < '1' || name[0] > '9' || strcmp(name, "1") == 0 || strlen(name) >= WHO_SIZE)
                 continue;
-            char who[WHO_SIZE];
-            struct sample bound = {0};
-            memcpy(who, name, strlen(name) + 1);
-            const bool memory = plan->watch_memory &&
-                                (add_memory(w, who, &bound) || add_living_thread(w, who, &bound));
-            if (memory)
-                sum->resident += exact ? exact_memory(w, who, bound.resident) : bound.resident;
-            if (plan->watch_cpu && !exact)
-                add_cpu(w, name, sum);
+            add_process(w, name, exact, sum);
         }
     }
 }
@@ -196,7 +220,7 @@ void watch_start(struct watch *w, struct spawn *s)
     if (!plan->watch_memory && !plan->watch_cpu)
         return;
     w->proc = sys_open(AT_FDCWD, "/proc", O_RDONLY | O_DIRECTORY, 0);
-    for (int i = 0; plan->watch_memory && i < 3; i++) {
+    for (int i = 0; plan->watch_memory && !plan->bare && i < 3; i++) {
         struct statfs fs;
         w->tmpfs[i] = sys_open(AT_FDCWD, places[i], O_PATH | O_DIRECTORY, 0);
         if (w->tmpfs[i] >= 0 && (sys_fstatfs(w->tmpfs[i], &fs) < 0 || fs.f_type != 0x01021994)) {
@@ -205,7 +229,7 @@ void watch_start(struct watch *w, struct spawn *s)
         }
     }
     char text[256];
-    if (w->proc >= 0 && read_of(w, "1", "statm", text, sizeof text) > 0)
+    if (w->proc >= 0 && read_of(w, plan->host_proc ? "self" : "1", "statm", text, sizeof text) > 0)
         __atomic_or_fetch(&s->shared->proof, PROOF_WATCHER, __ATOMIC_RELAXED);
 }
 

@@ -1,6 +1,7 @@
 /*
  * The watcher: memory and cpu time of the whole tree where no cgroup counts them. Init runs it; it
- * reads its own /proc, so it sees exactly what is inside.
+ * reads its own /proc, so it sees exactly what is inside; where that is the host's, its own
+ * descendants.
  *
  * What it cannot see: kernel memory, pipe and socket buffers. Shared memory that no page table shows
  * any more would be the worst of it: the filter lets none be made (deny_memfd).

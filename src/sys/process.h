@@ -34,7 +34,7 @@ static inline long sys_fork(uint64_t flags, int *pidfd)
     struct clone_args args = {.flags = flags | CLONE_PIDFD, .pidfd = (uint64_t)(uintptr_t)pidfd};
     long r = sys_call(SYS_clone3, &args, sizeof args);
     /* Filters of containers hide it, because they cannot look at its flags. */
-    return r == -ENOSYS ? sys_call(SYS_clone, flags | CLONE_PIDFD, 0, pidfd, 0, 0) : r;
+    return r == -ENOSYS || (r == -EPERM && flags == 0) ? sys_call(SYS_clone, flags | CLONE_PIDFD, 0, pidfd, 0, 0) : r;
 }
 
 _Noreturn static inline void sys_exit(int status)

@@ -40,10 +40,10 @@ static void confine(int abi, uint64_t access)
     char other[64];
     snprintf(dir, sizeof dir, "%s/dir", root);
     snprintf(other, sizeof other, "%s/other", root);
-    struct plan_rule rules[] = {{"/usr", LL_EXECUTE | LL_READ_FILE | LL_READ_DIR},
-                                {"/no/such/place", LL_READ_FILE}, /* an optional bind that is missing */
-                                {other, LL_MAKE_REG | LL_REFER},
-                                {dir, access}};
+    struct plan_rule rules[] = {{"/usr", LL_EXECUTE | LL_READ_FILE | LL_READ_DIR, 0},
+                                {"/no/such/place", LL_READ_FILE, 0}, /* an optional bind that is missing */
+                                {other, LL_MAKE_REG | LL_REFER, 0},
+                                {dir, access, 0}};
     const struct plan plan = {.rules = rules, .rule_count = 4, .landlock_abi = abi};
     struct cordon_error err = {0};
     int ruleset = layer_landlock_create(&plan, &err);
@@ -185,7 +185,7 @@ TEST(a_rule_on_a_file_drops_what_only_directories_can_have)
     make_root();
     char file[64];
     snprintf(file, sizeof file, "%s/dir/file", root);
-    struct plan_rule rule = {file, EVERYTHING};
+    struct plan_rule rule = {file, EVERYTHING, 0};
     const struct plan plan = {.rules = &rule, .rule_count = 1, .landlock_abi = newest()};
     int ruleset = layer_landlock_create(&plan, NULL);
     CHECK_INT(layer_landlock_rules(&plan, ruleset, NULL), 0);

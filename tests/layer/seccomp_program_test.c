@@ -89,6 +89,27 @@ static bool open_ok(uint64_t flags, uint64_t mode)
     return ((flags & O_CREAT) == 0 && (flags & 020000000) == 0) || mode_ok(mode);
 }
 
+/* Without namespaces, also what empties a file that is only opened for reading. */
+static uint32_t open_answer(const struct seccomp_choice *choice, uint64_t flags, uint64_t mode)
+{
+    if (choice->world != WORLD_OWN && (flags & O_TRUNC) != 0 && (flags & 3) == O_RDONLY)
+        return FAILS(EPERM);
+    return open_ok(flags, mode) ? PASSES : on_forbidden(choice);
+}
+
+static uint32_t process_answer(const struct seccomp_choice *choice, uint32_t pid)
+{
+    if (choice->world != WORLD_OWN)
+        return pid == 0 ? PASSES : FAILS(EPERM);
+    return pid != 1 ? PASSES : on_forbidden(choice);
+}
+
+static bool is_attribute(uint32_t request)
+{
+    return request == 0x40086602 || request == 0x40046602 || request == 0x401c5820 ||
+           request == 0x40087602 || request == 0x40806685;
+}
+
 static bool ioctl_ok(uint32_t request)
 {
     return request != 0x5412 && request != 0x541c && request != 0x5423 && request != 0x541d;
@@ -103,9 +124,11 @@ static uint32_t socket_answer(const struct seccomp_choice *choice, uint32_t fami
                               uint32_t protocol)
 {
     if (family == AF_UNIX)
-        return PASSES;
+        return choice->world == WORLD_OWN ? PASSES : FAILS(EAFNOSUPPORT);
     if (choice->on_forbidden == FORBIDDEN_KILL_SOCKETS)
         return KILLS;
+    if (choice->world == WORLD_HOST)
+        return choice->on_forbidden == FORBIDDEN_ERRNO ? FAILS(EAFNOSUPPORT) : KILLS;
     if (family == AF_INET || family == AF_INET6 || (family == AF_NETLINK && protocol == 0))
         return PASSES;
     if (choice->on_forbidden == FORBIDDEN_KILL)
@@ -113,32 +136,61 @@ static uint32_t socket_answer(const struct seccomp_choice *choice, uint32_t fami
     return FAILS(family == AF_NETLINK ? EPROTONOSUPPORT : EAFNOSUPPORT);
 }
 
+static uint32_t pair_answer(const struct seccomp_choice *choice, const uint64_t args[6])
+{
+    const uint32_t type = (uint32_t)args[1] & 0xf;
+    if (choice->world == WORLD_OWN)
+        return socket_answer(choice, (uint32_t)args[0], (uint32_t)args[2]);
+    if ((uint32_t)args[0] != AF_UNIX)
+        return choice->on_forbidden == FORBIDDEN_ERRNO ? FAILS(EAFNOSUPPORT) : KILLS;
+    return type == SOCK_STREAM || type == SOCK_SEQPACKET ? PASSES : FAILS(EAFNOSUPPORT);
+}
+
 static uint32_t expected(const struct seccomp_choice *choice, enum verdict verdict,
                          const uint64_t args[6])
 {
+    const bool own = choice->world == WORLD_OWN;
     bool ok = true;
 
     switch (verdict) {
     case VERDICT_ALLOW: break;
+    case VERDICT_QUEUE: return choice->deny_memfd || !own ? FAILS(ENOSYS) : PASSES;
+    case VERDICT_IPC:
+    case VERDICT_WATCH: return own ? PASSES : FAILS(ENOSYS);
+    case VERDICT_ATTRIBUTE: return own ? PASSES : FAILS(EPERM);
+    case VERDICT_CHMOD_1:
+    case VERDICT_CHMOD_2:
+        if (!own)
+            return FAILS(EPERM);
+        ok = mode_ok(args[verdict == VERDICT_CHMOD_1 ? 1 : 2]);
+        break;
+    case VERDICT_PAIR: return pair_answer(choice, args);
     case VERDICT_FORBID: ok = false; break;
     case VERDICT_ABSENT: return FAILS(ENOSYS);
     case VERDICT_UNSEEN: return choice->deny_memfd ? FAILS(ENOSYS) : PASSES;
     case VERDICT_PROOF: return FAILS(SECCOMP_PROOF_ERRNO + seccomp_variant(choice));
     case VERDICT_CLONE: ok = (args[0] & 0x7e020000) == 0; break;
-    case VERDICT_IOCTL: ok = ioctl_ok((uint32_t)args[1]); break;
+    case VERDICT_IOCTL:
+        if (!own && is_attribute((uint32_t)args[1]))
+            return FAILS(EPERM);
+        ok = ioctl_ok((uint32_t)args[1]);
+        break;
     case VERDICT_PERSONALITY: ok = personality_ok((uint32_t)args[0]); break;
     case VERDICT_SOCKET: return socket_answer(choice, (uint32_t)args[0], (uint32_t)args[2]);
     case VERDICT_MAP:
         return choice->deny_memfd && (args[3] & 0x21) == 0x21 ? FAILS(ENOSYS) : PASSES;
-    case VERDICT_PROCESS: ok = (uint32_t)args[0] != 1; break;
-    case VERDICT_PRIORITY: ok = (uint32_t)args[0] != 2 && (uint32_t)args[1] != 1; break;
-    case VERDICT_IO_PRIORITY: ok = (uint32_t)args[0] != 3 && (uint32_t)args[1] != 1; break;
+    case VERDICT_PROCESS: return process_answer(choice, (uint32_t)args[0]);
+    case VERDICT_PRIORITY:
+    case VERDICT_IO_PRIORITY:
+        if ((uint32_t)args[0] == (verdict == VERDICT_PRIORITY ? 2 : 3))
+            return on_forbidden(choice);
+        return process_answer(choice, (uint32_t)args[1]);
     case VERDICT_MODE_1: ok = mode_ok(args[1]); break;
     case VERDICT_MODE_2: ok = mode_ok(args[2]); break;
     case VERDICT_NODE_1: ok = node_ok(args[1]); break;
     case VERDICT_NODE_2: ok = node_ok(args[2]); break;
-    case VERDICT_OPEN_1: ok = open_ok(args[1], args[2]); break;
-    case VERDICT_OPEN_2: ok = open_ok(args[2], args[3]); break;
+    case VERDICT_OPEN_1: return open_answer(choice, args[1], args[2]);
+    case VERDICT_OPEN_2: return open_answer(choice, args[2], args[3]);
     case VERDICT_COUNT: CHECK(false);
     }
     return ok ? PASSES : on_forbidden(choice);
@@ -188,7 +240,8 @@ static void fill(enum verdict table[NUMBERS], enum policy_seccomp level)
 /* One value in each of the first four arguments at a time, and pairs for flags with a mode. */
 static const uint64_t values[] = {
     0, 1, 2, 10, 16, 17, 38, 40, 0755, 01777, 02000, 04000, 06755, 0x20000, 0x40000, 0x60008,
-    0x80000, 0x400000, 0x541b, 0x5412, 0x541c, 0x541d, 0x5423, 0x5401, S_IFCHR, S_IFBLK, S_IFIFO,
+    0x80000, 0x400000, 5, 0x80001, 0x80002, O_TRUNC, O_TRUNC | O_WRONLY, O_TRUNC | O_RDWR,
+    0x40086602, 0x40046602, 0x401c5820, 0x40087602, 0x40806685, 0x541b, 0x5412, 0x541c, 0x541d, 0x5423, 0x5401, S_IFCHR, S_IFBLK, S_IFIFO,
     S_IFREG | 0644, S_IFBLK | 0600, S_IFCHR | S_IFBLK, S_IFSOCK, O_CREAT, O_CREAT | O_EXCL,
     020000000, O_TMPFILE, O_DIRECTORY, 0x7e020000, CLONE_NEWUSER, CLONE_NEWNS, CLONE_NEWCGROUP,
     CLONE_NEWUTS, CLONE_NEWIPC, CLONE_NEWPID, CLONE_NEWNET, 0x01200011, 0x80, 0xffffffff,
@@ -299,8 +352,8 @@ TEST(strict_goes_without_what_the_default_allows)
         SYS_sched_setaffinity, SYS_sched_setscheduler, SYS_sched_setparam, SYS_sched_setattr,
         SYS_move_pages, SYS_migrate_pages, SYS_adjtimex, SYS_clock_adjtime,
     };
-    const struct seccomp_choice normal = {SECCOMP_DEFAULT, FORBIDDEN_ERRNO, false};
-    const struct seccomp_choice strict = {SECCOMP_STRICT, FORBIDDEN_ERRNO, false};
+    const struct seccomp_choice normal = {SECCOMP_DEFAULT, FORBIDDEN_ERRNO, false, WORLD_OWN};
+    const struct seccomp_choice strict = {SECCOMP_STRICT, FORBIDDEN_ERRNO, false, WORLD_OWN};
 
     for (size_t i = 0; i < sizeof loose / sizeof loose[0]; i++) {
         uint32_t number = (uint32_t)loose[i];
@@ -351,9 +404,10 @@ TEST(programs_stay_short)
     for (unsigned variant = 0; variant < SECCOMP_VARIANTS; variant++) {
         struct seccomp_choice choice = seccomp_choice_of(variant);
         const struct sock_fprog *program = layer_seccomp_program(&choice);
-        printf("# %s, %s%s: %u instructions\n",
+        printf("# %s, %s%s%s: %u instructions\n",
                choice.level == SECCOMP_STRICT ? "strict" : "default",
                (const char *[]){"errno", "kill", "kill sockets"}[choice.on_forbidden],
+               (const char *[]){"", ", host's world", ", host's world and net"}[choice.world],
                choice.deny_memfd ? ", no memfd" : "", program->len);
         CHECK(program->len <= LONGEST);
     }

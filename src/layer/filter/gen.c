@@ -69,6 +69,8 @@ enum label {
     RETURN_FOREIGN, /* another architecture's call */
     RETURN_FAMILY,
     RETURN_PROTOCOL,
+    RETURN_LOCAL,   /* a unix socket where it would be the host's */
+    RETURN_DENIED,  /* EPERM in every variant: programs live with it */
     RETURN_PROOF,
     LAST_RETURN = RETURN_PROOF,
     BLOCK, /* + enum verdict */
@@ -207,15 +209,29 @@ static void check_node(struct program *p, unsigned argument)
     if_equal(p, S_IFBLK, RETURN_FORBID, RETURN_ALLOW);
 }
 
-static void check_open(struct program *p, unsigned flags)
+static void check_open(struct program *p, unsigned flags, enum seccomp_world world)
 {
     load_argument(p, flags);
+    if (world != WORLD_OWN) {
+        /* A file that is opened for reading can be emptied on the way: before its ABI 3 Landlock
+         * does not notice. */
+        emit(p, BPF_ALU | BPF_AND | BPF_K, O_TRUNC | O_ACCMODE, NEXT, NEXT);
+        if_equal(p, O_TRUNC | O_RDONLY, RETURN_DENIED, NEXT);
+        load_argument(p, flags);
+    }
     /* Without one of them the mode register holds whatever it held before. */
     if_any_bit(p, OPEN_MAKES_A_FILE, NEXT, RETURN_ALLOW);
     check_mode(p, flags + 1);
 }
 
-static void check_ioctl(struct program *p)
+/* The last that is not refused is allowed. */
+static void refuse_each(struct program *p, const uint32_t *refused, size_t count, int answer, int rest)
+{
+    for (size_t i = 0; i < count; i++)
+        if_equal(p, refused[i], answer, i + 1 < count ? (int)NEXT : rest);
+}
+
+static void check_ioctl(struct program *p, enum seccomp_world world)
 {
     static const uint32_t refused[] = {
         TIOCSTI,   /* types into a terminal */
@@ -223,11 +239,19 @@ static void check_ioctl(struct program *p)
         TIOCSETD,  /* loads a line discipline */
         TIOCCONS,  /* takes the console's output */
     };
-    const size_t count = sizeof refused / sizeof refused[0];
+    /* Attributes of files that are open for reading. */
+    static const uint32_t attributes[] = {
+        0x40086602, /* FS_IOC_SETFLAGS */
+        0x40046602, /* FS_IOC32_SETFLAGS */
+        0x401c5820, /* FS_IOC_FSSETXATTR */
+        0x40087602, /* FS_IOC_SETVERSION */
+        0x40806685, /* FS_IOC_ENABLE_VERITY: never to be written again */
+    };
 
     load_argument(p, 1);
-    for (size_t i = 0; i < count; i++)
-        if_equal(p, refused[i], RETURN_FORBID, i + 1 < count ? (int)NEXT : (int)RETURN_ALLOW);
+    if (world != WORLD_OWN)
+        refuse_each(p, attributes, sizeof attributes / sizeof attributes[0], RETURN_DENIED, NEXT);
+    refuse_each(p, refused, sizeof refused / sizeof refused[0], RETURN_FORBID, RETURN_ALLOW);
 }
 
 static void check_personality(struct program *p)
@@ -240,15 +264,33 @@ static void check_personality(struct program *p)
                RETURN_ALLOW);
 }
 
-static void check_socket(struct program *p, enum policy_forbidden action)
+/*
+ * In the host's world a unix socket would reach the host's daemons. A pair stays, but not of
+ * datagrams: such a one can be sent to any address, although it is connected.
+ */
+static void check_pair(struct program *p)
 {
     load_argument(p, 0);
+    if_equal(p, AF_UNIX, NEXT, RETURN_FAMILY);
+    load_argument(p, 1);
+    emit(p, BPF_ALU | BPF_AND | BPF_K, 0xf, NEXT, NEXT); /* the rest are flags */
+    if_equal(p, SOCK_STREAM, RETURN_ALLOW, NEXT);
+    if_equal(p, SOCK_SEQPACKET, RETURN_ALLOW, RETURN_LOCAL);
+}
+
+static void check_socket(struct program *p, enum policy_forbidden action, enum seccomp_world world)
+{
+    load_argument(p, 0);
+    if (world == WORLD_HOST || (world == WORLD_HOST_NET && action == FORBIDDEN_KILL_SOCKETS)) {
+        if_equal(p, AF_UNIX, RETURN_LOCAL, RETURN_FAMILY);
+        return;
+    }
     if (action == FORBIDDEN_KILL_SOCKETS) {
         /* The C library asks a local daemon for user names: that is no network. */
         if_equal(p, AF_UNIX, RETURN_ALLOW, RETURN_FAMILY);
         return;
     }
-    if_equal(p, AF_UNIX, RETURN_ALLOW, NEXT);
+    if_equal(p, AF_UNIX, world == WORLD_OWN ? (int)RETURN_ALLOW : (int)RETURN_LOCAL, NEXT);
     if_equal(p, AF_INET, RETURN_ALLOW, NEXT);
     if_equal(p, AF_INET6, RETURN_ALLOW, NEXT);
     if_equal(p, AF_NETLINK, NEXT, RETURN_FAMILY);
@@ -268,21 +310,27 @@ static void check_map(struct program *p)
  * Init shares the payload's user, so the kernel would let the payload lower init's limits or
  * starve it: its watcher would go blind. It is pid 1 to everybody inside.
  */
-static void check_process(struct program *p, unsigned argument)
+static void check_process(struct program *p, unsigned argument, enum seccomp_world world)
 {
     load_argument(p, argument);
-    if_equal(p, 1, RETURN_FORBID, RETURN_ALLOW);
+    if (world == WORLD_OWN)
+        if_equal(p, 1, RETURN_FORBID, RETURN_ALLOW);
+    else /* all the user's processes have a number here; 0 is the caller itself */
+        if_equal(p, 0, RETURN_ALLOW, RETURN_DENIED);
 }
 
-static void check_priority(struct program *p, uint32_t whole_user)
+static void check_priority(struct program *p, uint32_t whole_user, enum seccomp_world world)
 {
     load_argument(p, 0);
     if_equal(p, whole_user, RETURN_FORBID, NEXT);
-    check_process(p, 1); /* a process, or a process group: init leads its own */
+    check_process(p, 1, world); /* a process, or a process group: init leads its own */
 }
 
-static void emit_check(struct program *p, enum verdict verdict, enum policy_forbidden action)
+static void emit_check(struct program *p, enum verdict verdict, const struct seccomp_choice *choice)
 {
+    const enum policy_forbidden action = choice->on_forbidden;
+    const enum seccomp_world world = choice->world;
+
     if (!p->used[BLOCK + verdict])
         return;
     place(p, BLOCK + (int)verdict);
@@ -291,19 +339,20 @@ static void emit_check(struct program *p, enum verdict verdict, enum policy_forb
         load_argument(p, 0);
         if_any_bit(p, CLONE_ANY_NAMESPACE, RETURN_FORBID, RETURN_ALLOW);
         break;
-    case VERDICT_IOCTL: check_ioctl(p); break;
+    case VERDICT_IOCTL: check_ioctl(p, world); break;
     case VERDICT_PERSONALITY: check_personality(p); break;
-    case VERDICT_SOCKET: check_socket(p, action); break;
+    case VERDICT_SOCKET: check_socket(p, action, world); break;
+    case VERDICT_PAIR: check_pair(p); break;
     case VERDICT_MAP: check_map(p); break;
-    case VERDICT_PROCESS: check_process(p, 0); break;
-    case VERDICT_PRIORITY: check_priority(p, PRIO_USER); break;
-    case VERDICT_IO_PRIORITY: check_priority(p, 3 /* IOPRIO_WHO_USER */); break;
+    case VERDICT_PROCESS: check_process(p, 0, world); break;
+    case VERDICT_PRIORITY: check_priority(p, PRIO_USER, world); break;
+    case VERDICT_IO_PRIORITY: check_priority(p, 3 /* IOPRIO_WHO_USER */, world); break;
     case VERDICT_MODE_1: check_mode(p, 1); break;
     case VERDICT_MODE_2: check_mode(p, 2); break;
     case VERDICT_NODE_1: check_node(p, 1); break;
     case VERDICT_NODE_2: check_node(p, 2); break;
-    case VERDICT_OPEN_1: check_open(p, 1); break;
-    case VERDICT_OPEN_2: check_open(p, 2); break;
+    case VERDICT_OPEN_1: check_open(p, 1, world); break;
+    case VERDICT_OPEN_2: check_open(p, 2, world); break;
     default: abort(); /* the others are returns, never blocks */
     }
 }
@@ -312,12 +361,21 @@ static void emit_check(struct program *p, enum verdict verdict, enum policy_forb
 
 static int label_of(enum verdict verdict, const struct seccomp_choice *choice)
 {
+    const bool own = choice->world == WORLD_OWN;
+
     switch (verdict) {
     case VERDICT_ALLOW: return RETURN_ALLOW;
     case VERDICT_FORBID: return RETURN_FORBID;
     case VERDICT_ABSENT: return RETURN_ENOSYS;
     case VERDICT_PROOF: return RETURN_PROOF;
     case VERDICT_UNSEEN: return choice->deny_memfd ? RETURN_ENOSYS : RETURN_ALLOW;
+    case VERDICT_QUEUE: return choice->deny_memfd || !own ? RETURN_ENOSYS : RETURN_ALLOW;
+    case VERDICT_IPC:
+    case VERDICT_WATCH: return own ? RETURN_ALLOW : RETURN_ENOSYS;
+    case VERDICT_ATTRIBUTE: return own ? RETURN_ALLOW : RETURN_DENIED;
+    case VERDICT_CHMOD_1: return own ? (int)(BLOCK + VERDICT_MODE_1) : (int)RETURN_DENIED;
+    case VERDICT_CHMOD_2: return own ? (int)(BLOCK + VERDICT_MODE_2) : (int)RETURN_DENIED;
+    case VERDICT_PAIR: return BLOCK + (own ? (int)VERDICT_SOCKET : (int)VERDICT_PAIR);
     case VERDICT_MAP: return choice->deny_memfd ? BLOCK + (int)verdict : RETURN_ALLOW;
     default: return BLOCK + (int)verdict;
     }
@@ -377,6 +435,8 @@ static uint32_t value_of(int label, const struct seccomp_choice *choice)
     case RETURN_FOREIGN: return action == FORBIDDEN_KILL ? death : error | ENOSYS;
     case RETURN_FAMILY: return action == FORBIDDEN_ERRNO ? error | EAFNOSUPPORT : death;
     case RETURN_PROTOCOL: return action == FORBIDDEN_ERRNO ? error | EPROTONOSUPPORT : death;
+    case RETURN_LOCAL: return error | EAFNOSUPPORT;
+    case RETURN_DENIED: return error | EPERM;
     case RETURN_PROOF: return error | (SECCOMP_PROOF_ERRNO + seccomp_variant(choice));
     default: abort();
     }
@@ -394,7 +454,7 @@ static void build(struct program *p, const struct seccomp_choice *choice,
     load(p, offsetof(struct seccomp_data, nr));
     emit_tree(p, ranges, count, TREE + p->nodes++);
     for (int verdict = 0; verdict < VERDICT_COUNT; verdict++)
-        emit_check(p, (enum verdict)verdict, choice->on_forbidden);
+        emit_check(p, (enum verdict)verdict, choice);
     for (int label = RETURN_ALLOW; label <= LAST_RETURN; label++) {
         if (!p->used[label])
             continue;

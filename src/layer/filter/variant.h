@@ -18,17 +18,35 @@ enum verdict {
     VERDICT_IOCTL,
     VERDICT_PERSONALITY,
     VERDICT_SOCKET,
+    VERDICT_PAIR,
     VERDICT_MAP,      /* shared memory without a file: as UNSEEN */
-    VERDICT_PROCESS,  /* argument 0 is a process: any but init */
+    VERDICT_PROCESS,  /* argument 0 is a process: any but init; in the host's world only 0 */
     VERDICT_PRIORITY, /* argument 0 says what argument 1 names: no whole user, and not init */
     VERDICT_IO_PRIORITY,
     VERDICT_MODE_1, /* the number is the argument that holds the mode; for open, the flags */
     VERDICT_MODE_2,
+    VERDICT_CHMOD_1, /* the same; EPERM in the host's world */
+    VERDICT_CHMOD_2,
     VERDICT_NODE_1,
     VERDICT_NODE_2,
     VERDICT_OPEN_1,
     VERDICT_OPEN_2,
+    VERDICT_QUEUE,    /* System V objects: as UNSEEN, and ABSENT in the host's world */
+    VERDICT_IPC,      /* ABSENT in the host's world, else ALLOW */
+    VERDICT_WATCH,    /* the same: names of hidden files would be told */
+    VERDICT_ATTRIBUTE, /* EPERM in the host's world: Landlock does not see it; else ALLOW */
     VERDICT_COUNT,
+};
+
+/*
+ * Whose names the payload's calls speak of. Without namespaces other processes, unix sockets, ipc
+ * objects and the metadata of files are the host's, and only the filter stands before them.
+ */
+enum seccomp_world {
+    WORLD_OWN,      /* namespaces */
+    WORLD_HOST,     /* none of its own, and no network */
+    WORLD_HOST_NET, /* none of its own, and the network is the host's by choice */
+    WORLD_COUNT,
 };
 
 /* A later dimension is a field here and a factor below. */
@@ -36,23 +54,27 @@ struct seccomp_choice {
     enum policy_seccomp level;
     enum policy_forbidden on_forbidden;
     bool deny_memfd; /* there is no memory cgroup: memory that no resident size shows is ENOSYS */
+    enum seccomp_world world;
 };
 
 #define SECCOMP_LEVELS 2 /* SECCOMP_OFF has no program */
 #define SECCOMP_ACTIONS 3
-#define SECCOMP_VARIANTS (SECCOMP_LEVELS * SECCOMP_ACTIONS * 2)
+#define SECCOMP_VARIANTS (SECCOMP_LEVELS * SECCOMP_ACTIONS * WORLD_COUNT * 2)
 
 static inline unsigned seccomp_variant(const struct seccomp_choice *choice)
 {
-    return ((unsigned)choice->level * SECCOMP_ACTIONS + (unsigned)choice->on_forbidden) * 2 +
-           (choice->deny_memfd ? 1 : 0);
+    unsigned variant = (unsigned)choice->level;
+    variant = variant * SECCOMP_ACTIONS + (unsigned)choice->on_forbidden;
+    variant = variant * WORLD_COUNT + (unsigned)choice->world;
+    return variant * 2 + (choice->deny_memfd ? 1 : 0);
 }
 
 static inline struct seccomp_choice seccomp_choice_of(unsigned variant)
 {
     return (struct seccomp_choice){
-        .level = (enum policy_seccomp)(variant / 2 / SECCOMP_ACTIONS),
-        .on_forbidden = (enum policy_forbidden)(variant / 2 % SECCOMP_ACTIONS),
+        .level = (enum policy_seccomp)(variant / 2 / WORLD_COUNT / SECCOMP_ACTIONS),
+        .on_forbidden = (enum policy_forbidden)(variant / 2 / WORLD_COUNT % SECCOMP_ACTIONS),
+        .world = (enum seccomp_world)(variant / 2 % WORLD_COUNT),
         .deny_memfd = variant % 2 != 0,
     };
 }

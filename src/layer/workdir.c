@@ -1,0 +1,218 @@
+#include "layer/workdir.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "sys/lock.h"
+
+#define OPEN_DIR (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+#define DEEPEST 32   /* what lies deeper is moved up first: a descriptor a level is held */
+#define PASSES 10000 /* over the top directory */
+#define SWEEP_MAX 1024
+#define TRIES 16 /* against other runs that remove the user's directory as the last one in it */
+#define SPARE_UIDS 0x70000000u /* as layer/probe.c gives them to runs of root */
+
+struct removal {
+    int top;        /* where deep directories are moved to */
+    unsigned moved; /* gives them their names */
+};
+
+static void empty(struct removal *r, int dir, unsigned depth);
+
+/* `dir` is somebody's who may have left it unreadable. */
+static int open_below(int dir, const char *name)
+{
+    int fd = openat(dir, name, OPEN_DIR);
+    if (fd < 0 && errno == EACCES && fchmodat(dir, name, 0700, 0) == 0)
+        fd = openat(dir, name, OPEN_DIR);
+    return fd;
+}
+
+static void remove_entry(struct removal *r, int dir, const char *name, unsigned depth)
+{
+    char moved[32];
+    if (unlinkat(dir, name, 0) == 0 || unlinkat(dir, name, AT_REMOVEDIR) == 0)
+        return;
+    if (depth == DEEPEST) {
+        snprintf(moved, sizeof moved, ".cordon-%u", r->moved++);
+        renameat(dir, name, r->top, moved);
+        return;
+    }
+    FD_AUTO below = open_below(dir, name);
+    if (below < 0)
+        return;
+    fchmod(below, 0700);
+    empty(r, below, depth + 1);
+    unlinkat(dir, name, AT_REMOVEDIR);
+}
+
+static void empty(struct removal *r, int dir, unsigned depth)
+{
+    int copy = fcntl(dir, F_DUPFD_CLOEXEC, 0);
+    DIR *entries = copy < 0 ? NULL : fdopendir(copy);
+    if (entries == NULL) {
+        fd_close(&copy);
+        return;
+    }
+    const struct dirent *entry;
+    rewinddir(entries);
+    while ((entry = readdir(entries)) != NULL) {
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            remove_entry(r, dir, entry->d_name, depth);
+    }
+    closedir(entries);
+}
+
+/* Only what `fd` holds, if it is still what `name` says. */
+static void remove_tree(int parent, const char *name, int fd)
+{
+    struct stat held;
+    struct stat found;
+    struct removal r = {.top = fd};
+    unsigned before = 0;
+    for (int pass = 0; pass < PASSES; pass++) { /* one for each level that was moved up */
+        if (fstat(fd, &held) < 0 || fstatat(parent, name, &found, AT_SYMLINK_NOFOLLOW) < 0 ||
+            held.st_dev != found.st_dev || held.st_ino != found.st_ino)
+            return;
+        empty(&r, fd, 0);
+        if (unlinkat(parent, name, AT_REMOVEDIR) == 0 || r.moved == before)
+            return;
+        before = r.moved;
+    }
+}
+
+/* What supervisors that were killed left here. */
+static void sweep(int parent)
+{
+    int copy = fcntl(parent, F_DUPFD_CLOEXEC, 0);
+    DIR *entries = copy < 0 ? NULL : fdopendir(copy);
+    if (entries == NULL) {
+        fd_close(&copy);
+        return;
+    }
+    const struct dirent *entry;
+    for (int seen = 0; seen < SWEEP_MAX && (entry = readdir(entries)) != NULL; seen++) {
+        struct stat st;
+        if (strncmp(entry->d_name, WORKDIR_PREFIX, sizeof WORKDIR_PREFIX - 1) != 0)
+            continue;
+        FD_AUTO fd = openat(parent, entry->d_name, OPEN_DIR);
+        if (fd < 0 || fstat(fd, &st) < 0)
+            continue;
+        const bool ours = st.st_uid == geteuid() || (geteuid() == 0 && st.st_uid >= SPARE_UIDS);
+        if (ours && sys_flock(fd, SYS_LOCK_EXCLUSIVE | SYS_LOCK_TRY) == 0)
+            remove_tree(parent, entry->d_name, fd);
+    }
+    closedir(entries);
+}
+
+static int fail(struct cordon_error *err, int errnum, const char *what, const char *path)
+{
+    return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, errnum, what, path);
+}
+
+/* Nobody else may rename or replace what stands in it. */
+static bool is_ours(const struct stat *st)
+{
+    return S_ISDIR(st->st_mode) && st->st_uid == geteuid() && (st->st_mode & 022) == 0;
+}
+
+int layer_workdir_name(char *out, size_t size)
+{
+    const char *tmp = access("/tmp", W_OK | X_OK) == 0 ? "/tmp" : "/var/tmp";
+    struct stat st;
+    uint64_t random[2];
+    if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
+        return -errno;
+    const unsigned long long name = random[0];
+    snprintf(out, size, "%s/cordon-%u", tmp, (unsigned)geteuid());
+    const bool taken = lstat(out, &st) == 0 && !is_ours(&st); /* by somebody who knew the name */
+    if (taken)
+        snprintf(out, size, "%s/cordon-%u-%08x/" WORKDIR_PREFIX "%016llx", tmp, (unsigned)geteuid(),
+                 (unsigned)random[1], name);
+    else
+        snprintf(out, size, "%s/cordon-%u/" WORKDIR_PREFIX "%016llx", tmp, (unsigned)geteuid(), name);
+    return 0;
+}
+
+/* The user's directory, and in it a new one. For root the way in must be open to the run's uid. */
+static int make_both(const char *above, const char *name, int *parent, struct cordon_error *err)
+{
+    struct stat st;
+    int errnum = 0;
+    for (int i = 0; i < TRIES; i++) {
+        FD_AUTO dir = -1;
+        if (mkdir(above, geteuid() == 0 ? 0711 : 0700) < 0 && errno != EEXIST)
+            return fail(err, errno, "make a directory for work directories", above);
+        dir = open(above, OPEN_DIR);
+        if (dir < 0 && errno != ENOENT)
+            return fail(err, errno, "open", above);
+        if (dir < 0)
+            continue;
+        if (fstat(dir, &st) < 0 || !is_ours(&st))
+            return fail(err, EPERM, "trust the directory for work directories", above);
+        sweep(dir);
+        if (mkdirat(dir, name, 0700) == 0) {
+            *parent = fd_take(&dir);
+            return 0;
+        }
+        errnum = errno;
+        if (errnum != ENOENT)
+            break;
+    }
+    return fail(err, errnum, "make the work directory", above);
+}
+
+int layer_workdir_make(struct layer_workdir *self, const char *path, uid_t uid, gid_t gid,
+                       struct cordon_error *err)
+{
+    const char *name = strrchr(path, '/') + 1;
+    char above[256];
+    struct stat st;
+    if ((size_t)(name - path) >= sizeof above)
+        return fail(err, ENAMETOOLONG, "make the work directory", path);
+    memcpy(above, path, (size_t)(name - path) - 1);
+    above[name - path - 1] = '\0';
+    FD_AUTO parent = -1;
+    int r = make_both(above, name, &parent, err);
+    if (r < 0)
+        return r;
+    FD_AUTO fd = openat(parent, name, OPEN_DIR);
+    if (fd < 0)
+        return fail(err, errno, "open the work directory", path);
+    /* Another run that sweeps may have been faster: then it is gone, and so it is not ours. */
+    r = sys_flock(fd, SYS_LOCK_EXCLUSIVE | SYS_LOCK_TRY);
+    if (r < 0 || fstat(fd, &st) < 0 || st.st_nlink == 0 || st.st_uid != geteuid())
+        return fail(err, EBUSY, "keep the work directory", path);
+    if ((uid != geteuid() && fchown(fd, uid, gid) < 0) || fchmod(fd, 0700) < 0) {
+        r = fail(err, errno, "hand over the work directory", path);
+        err_remedy(err, "this root has no other uid to become: run cordon as an ordinary user");
+        unlinkat(parent, name, AT_REMOVEDIR);
+        rmdir(above);
+        return r;
+    }
+    *self = (struct layer_workdir){.parent = fd_take(&parent), .fd = fd_take(&fd), .path = path};
+    return 0;
+}
+
+void layer_workdir_remove(struct layer_workdir *self)
+{
+    char above[256];
+    if (self->parent < 0)
+        return;
+    const char *name = strrchr(self->path, '/') + 1;
+    remove_tree(self->parent, name, self->fd);
+    fd_close(&self->parent);
+    fd_close(&self->fd);
+    memcpy(above, self->path, (size_t)(name - self->path) - 1);
+    above[name - self->path - 1] = '\0';
+    rmdir(above); /* unless another run is in it */
+}

@@ -1,0 +1,229 @@
+/*
+ * Files in the tier without namespaces: the host's own tree, of which Landlock opens what the policy
+ * lists, at the paths that it has there. A directory made for the run stands for /work.
+ */
+#include "plan/build.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "plan/system_files.h"
+#include "sys/landlock.h"
+
+#define FIXED_RULES 32
+
+#define READ (LL_EXECUTE | LL_READ_FILE | LL_READ_DIR)
+#define WRITE                                                                                 \
+    (LL_WRITE_FILE | LL_REMOVE_DIR | LL_REMOVE_FILE | LL_MAKE_DIR | LL_MAKE_REG |             \
+     LL_MAKE_SOCK | LL_MAKE_FIFO | LL_MAKE_SYM | LL_REFER | LL_TRUNCATE)
+
+static void allow(struct plan_build *b, const char *path, uint64_t access, unsigned flags)
+{
+    struct plan *plan = b->plan;
+    plan->rules[plan->rule_count++] = (struct plan_rule){.path = path, .access = access, .flags = flags};
+}
+
+/* /dev/urandom without a write right is the canary by which Landlock is proven. */
+static void allow_devices(struct plan_build *b)
+{
+    static const char *const both[] = {"/dev/null", "/dev/zero", "/dev/full"};
+    for (size_t i = 0; i < sizeof both / sizeof both[0]; i++)
+        allow(b, both[i], LL_READ_FILE | LL_WRITE_FILE | LL_TRUNCATE, 0);
+    allow(b, "/dev/random", LL_READ_FILE, 0);
+    allow(b, "/dev/urandom", LL_READ_FILE, 0);
+}
+
+/* What of /proc speaks of the machine and of no process: the rest would show other people's. */
+static void allow_machine(struct plan_build *b)
+{
+    static const char *const files[] = {
+        "/proc/cpuinfo", "/proc/filesystems", "/proc/loadavg", "/proc/meminfo",
+        "/proc/stat",    "/proc/uptime",      "/proc/version", "/proc/sys/vm/overcommit_memory",
+        "/proc/sys/kernel/osrelease"};
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
+        allow(b, files[i], LL_READ_FILE, 0);
+}
+
+static void allow_system(struct plan_build *b)
+{
+    const struct host *host = b->request->host;
+    allow(b, "/usr", READ, 0);
+    for (size_t i = 0; i < HOST_TOP_COUNT; i++) {
+        if (host->top[i].present)
+            allow(b, host->top[i].path, READ, 0);
+    }
+    for (size_t i = 0; i < SYSTEM_FILE_COUNT; i++) {
+        /* Hidden here means forbidden, not missing, and the library ends on that. */
+        if (!system_files[i].network || b->policy.net == NET_HOST ||
+            strcmp(system_files[i].path, "/etc/ssl/openssl.cnf") == 0)
+            allow(b, system_files[i].path, READ, 0);
+    }
+    if (host->nix_store)
+        allow(b, "/nix/store", READ, 0);
+}
+
+/* Everything may be read but devices; the names of all may be listed. */
+static void allow_host(struct plan_build *b)
+{
+    allow(b, "/", LL_READ_DIR, 0);
+    for (const char **p = b->request->host->refused.top; p != NULL && *p != NULL; p++) {
+        if (strcmp(*p, "/dev") != 0)
+            allow(b, *p, READ, 0);
+    }
+}
+
+/* What a mount would do and a rule cannot. */
+static int refuse(struct plan_build *b, const char *what, const char *subject, const char *why)
+{
+    const struct cordon_error *met = &b->request->host->refused.error;
+    err_set(b->err, CORDON_ERROR_PARTIAL, CORDON_LAYER_PLAN, 0, what, subject);
+    err_why(b->err, why);
+    err_remedy(b->err, met->remedy);
+    return -EOPNOTSUPP;
+}
+
+static int allow_listed(struct plan_build *b)
+{
+    const struct policy_binds *lists[2] = {&b->policy.rw, &b->policy.ro};
+    int r = b->policy.rw_cwd ? plan_check_cwd(b) : 0;
+    for (int k = 0; r == 0 && k < 2; k++) {
+        for (size_t i = 0; i < lists[k]->count; i++) {
+            const struct policy_bind *bind = &lists[k]->items[i];
+            if (strcmp(bind->host, bind->sandbox) != 0)
+                return refuse(b, "show at another path", bind->sandbox,
+                              "without user namespaces a directory can only be had at its own path");
+            allow(b, bind->host, k == 0 ? READ | WRITE : READ,
+                  STEP_LISTED | (bind->optional ? (unsigned)STEP_OPTIONAL : 0));
+        }
+    }
+    if (r == 0 && b->policy.rw_cwd)
+        allow(b, b->request->host->cwd, READ | WRITE, STEP_LISTED);
+    return r;
+}
+
+static bool beneath_writable(const struct plan_build *b, const char *path)
+{
+    const struct policy_binds *rw = &b->policy.rw;
+    for (size_t i = 0; i < rw->count; i++) {
+        if (policy_path_beneath(path, rw->items[i].host))
+            return true;
+    }
+    return (b->policy.rw_cwd && policy_path_beneath(path, b->request->host->cwd)) ||
+           (b->policy.work == WORK_HOST && policy_path_beneath(path, b->policy.work_host));
+}
+
+/* Rights add up along a path: beneath a writable directory nothing can be taken away again. */
+static const char *gap_of(const struct plan_build *b)
+{
+    const struct policy *policy = &b->policy;
+    if (policy->hide.count > 0)
+        return "names inside what is listed cannot be hidden without a mount namespace";
+    for (size_t i = 0; i < policy->ro.count; i++) {
+        if (beneath_writable(b, policy->ro.items[i].host))
+            return "what is read-only inside something writable cannot be kept so without a mount namespace";
+    }
+    if (policy->protect.count > 0 && (policy->rw.count > 0 || policy->rw_cwd))
+        return "protected names in a writable tree (.git/hooks, ...) cannot be kept without a mount namespace";
+    return NULL;
+}
+
+int plan_build_bare_files(struct plan_build *b)
+{
+    struct plan *plan = b->plan;
+    const struct policy *policy = &b->policy;
+    const struct host *host = b->request->host;
+    size_t top = 0;
+    for (const char **p = host->refused.top; p != NULL && *p != NULL; p++)
+        top++;
+    plan->fs_mode = policy->fs_mode;
+    plan->rules = arena_array(b->arena, policy->rw.count + policy->ro.count + top + SYSTEM_FILE_COUNT + FIXED_RULES,
+                              sizeof *plan->rules);
+    if (plan->rules == NULL)
+        return plan_no_memory(b);
+    if (!host_off(host, OFF_LANDLOCK) && !plan_off(b, CAP_FILESYSTEM))
+        plan->landlock_abi = host->landlock_abi;
+    if (policy->net == NET_LOOPBACK)
+        return refuse(b, "give a network of its own", "loopback",
+                      "without user namespaces there is only the host's network, or none");
+    if (b->request->work.given)
+        return refuse(b, "show at another path", "/work",
+                      "without user namespaces a directory can only be had at its own path");
+    plan->gap = gap_of(b);
+    if (policy->work == WORK_PRIVATE || policy->private_tmp)
+        plan->work_dir = host->refused.work_dir;
+
+    if (policy->fs_mode == FS_GUARD)
+        allow_host(b);
+    else
+        allow_machine(b);
+    if (policy->fs_mode == FS_VIEW && policy->system_ro)
+        allow_system(b);
+    allow_devices(b);
+    if (plan->work_dir != NULL)
+        allow(b, plan->work_dir, READ | WRITE, STEP_LISTED);
+    if (policy->work == WORK_HOST)
+        allow(b, policy->work_host, READ | WRITE, STEP_LISTED);
+    return allow_listed(b);
+}
+
+/* What the payload finds where others have /work; NULL: nothing. */
+static const char *work_of(const struct plan_build *b)
+{
+    return b->policy.work == WORK_HOST      ? b->policy.work_host
+           : b->policy.work == WORK_PRIVATE ? b->plan->work_dir
+                                            : NULL;
+}
+
+/* `path` with its /work exchanged; itself if it has none; NULL if out of memory. */
+static const char *translate(struct plan_build *b, const char *path)
+{
+    const char *work = work_of(b);
+    if (work == NULL || strncmp(path, "/work", 5) != 0 || (path[5] != '\0' && path[5] != '/'))
+        return path;
+    return arena_printf(b->arena, "%s%s", work, path + 5);
+}
+
+const char *plan_bare_directory(struct plan_build *b)
+{
+    if (b->policy.cwd != NULL)
+        return translate(b, b->policy.cwd);
+    if (b->policy.fs_mode == FS_GUARD || b->policy.rw_cwd || work_of(b) == NULL)
+        return b->request->host->cwd;
+    return work_of(b);
+}
+
+static bool policy_sets(const struct policy *policy, const char *name)
+{
+    for (size_t i = 0; i < policy->env.set.count; i++) {
+        if (strcmp(policy->env.set.items[i].name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Values that lead to /work lead to what stands for it, and so does TMPDIR: there is no other place. */
+char **plan_bare_environment(struct plan_build *b, char **envp)
+{
+    const bool own_tmp = b->plan->work_dir != NULL && !policy_sets(&b->policy, "TMPDIR");
+    size_t count = 0;
+    while (envp[count] != NULL)
+        count++;
+    char **out = arena_array(b->arena, count + 2, sizeof *out);
+    if (out == NULL)
+        return NULL;
+    size_t n = 0;
+    for (size_t i = 0; i < count; i++) {
+        const char *equals = strchr(envp[i], '=');
+        if (own_tmp && strncmp(envp[i], "TMPDIR=", 7) == 0)
+            continue;
+        const char *value = translate(b, equals + 1);
+        out[n] = value == equals + 1 ? envp[i]
+                 : value == NULL     ? NULL
+                                     : arena_printf(b->arena, "%.*s=%s", (int)(equals - envp[i]), envp[i], value);
+        if (out[n++] == NULL)
+            return NULL;
+    }
+    if (own_tmp && (out[n++] = arena_printf(b->arena, "TMPDIR=%s", b->plan->work_dir)) == NULL)
+        return NULL;
+    return out;
+}

@@ -1,0 +1,112 @@
+/*
+ * The ledger of the tier without namespaces: what the common claims say of namespaces is replaced by
+ * what Landlock, the filter and the fork gate hold, and by what they do not.
+ */
+#include "plan/build.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+
+static void files(struct plan_build *b)
+{
+    struct plan *plan = b->plan;
+    const bool filter = plan->seccomp != SECCOMP_OFF;
+    const uint32_t proof = PROOF_LANDLOCK | PROOF_SECCOMP;
+    struct plan_claim *c = &plan->claims[CAP_FILESYSTEM];
+
+    if (plan->landlock_abi == 0)
+        claim_cannot(c, "neither user namespaces nor Landlock");
+    else if (!filter)
+        claim_partly(c, "landlock", PROOF_LANDLOCK,
+                     "without a filter modes, owners, times and attributes of all the caller's files can be changed");
+    else if (plan->gap != NULL)
+        claim_partly(c, "landlock, seccomp", proof, plan->gap);
+    else if (plan->fs_mode == FS_VIEW)
+        claim_partly(c, "landlock, seccomp", proof,
+                     "names and metadata of hidden files can be seen by stat(); their content cannot be "
+                     "read, listed or changed; modes, owners and times cannot be set anywhere, inotify is "
+                     "refused; no size limit on the work directory; of /proc only what tells of the machine");
+    else
+        claim_holds(c, "landlock, seccomp", proof);
+
+    c = &plan->claims[CAP_DEVICES];
+    if (plan->landlock_abi == 0 || plan_off(b, CAP_FILESYSTEM))
+        claim_cannot(c, "the host's /dev, and no Landlock to close it");
+    else
+        claim_holds(c, "landlock", PROOF_LANDLOCK);
+}
+
+static void network(struct plan_build *b)
+{
+    struct plan *plan = b->plan;
+    const bool filter = plan->seccomp != SECCOMP_OFF;
+    struct plan_claim *c = &plan->claims[CAP_NETWORK];
+
+    if (filter && b->policy.net != NET_HOST && !host_off(b->request->host, OFF_NETNS))
+        claim_holds(c, "seccomp", PROOF_SECCOMP);
+    else
+        claim_cannot(c, "the network is the host's");
+
+    c = &plan->claims[CAP_IPC];
+    if (!filter)
+        claim_cannot(c, "unix sockets, System V and POSIX queues are the host's");
+    else if (!plan->keyring)
+        claim_cannot(c, "the session keyring is the caller's");
+    else
+        claim_holds(c, "seccomp, keyring", PROOF_SECCOMP | PROOF_KEYRING);
+}
+
+/* What the end of everything rests on: forks can be stopped, and nobody inside can stop init. */
+static void processes(struct plan_build *b)
+{
+    struct plan *plan = b->plan;
+    struct plan_claim *wall = &plan->claims[CAP_WALL_TIME];
+    struct plan_claim *c = &plan->claims[CAP_PROCESSES];
+    const uint32_t proof = PROOF_GATE | PROOF_LANDLOCK | PROOF_SECCOMP;
+    const char *why = NULL;
+
+    if (plan->seccomp == SECCOMP_OFF)
+        why = "without a filter the payload can set limits on every process of the caller's, and so end what ends it";
+    else if (!plan->gate)
+        why = "without the fork gate a process that keeps forking could outrun the end";
+    else if (!plan_scopes_signals(plan))
+        why = "below Landlock ABI 6 the payload can signal every process of the caller's, and so end what ends it";
+    if (why == NULL) {
+        claim_holds(c, "subreaper, fork gate, landlock scope", proof | PROOF_EMPTY);
+        claim_holds(wall, "supervisor timer", proof | PROOF_TIMER);
+    } else {
+        claim_partly(c, "subreaper", PROOF_EMPTY, why);
+        claim_partly(wall, "supervisor timer", PROOF_TIMER, why);
+    }
+
+    c = &plan->claims[CAP_PRIVILEGES];
+    if (c->mechanism != NULL)
+        claim_holds(c, "no_new_privs", PROOF_NO_CAPS | PROOF_NO_NEW_PRIVS | PROOF_IDENTITY);
+}
+
+void plan_bare_claims(struct plan_build *b)
+{
+    files(b);
+    network(b);
+    processes(b);
+}
+
+int plan_bare_refusal(struct plan_build *b, enum capability missing)
+{
+    const struct cordon_error *met = &b->request->host->refused.error;
+    char why[sizeof met->why] = "";
+    const char *const words[] = {met->errnum == 0 ? "refused" : text_errno(met->errnum),
+                                 ", and without user namespaces '", capability_name(missing),
+                                 "' cannot be enforced: ", b->plan->claims[missing].why};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        strncat(why, words[i], sizeof why - strlen(why) - 1);
+    err_set(b->err, CORDON_ERROR_PARTIAL, CORDON_LAYER_NAMESPACES, met->errnum, met->what, met->subject);
+    err_why(b->err, why);
+    char remedy[sizeof met->remedy];
+    snprintf(remedy, sizeof remedy, "%.220s; --allow-partial runs without", met->remedy);
+    err_remedy(b->err, remedy);
+    return -EOPNOTSUPP;
+}

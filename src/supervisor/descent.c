@@ -1,0 +1,123 @@
+#include "supervisor/descent.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "sys/files.h"
+#include "sys/process.h"
+
+#define LIST_SIZE 4096
+
+static char *put_number(char *p, int number)
+{
+    int scale = 1;
+    while (number / scale >= 10)
+        scale *= 10;
+    for (; scale > 0; scale /= 10)
+        *p++ = (char)('0' + number / scale % 10);
+    return p;
+}
+
+void descent_path(char out[DESCENT_PATH_SIZE], int pid, const char *name)
+{
+    char *p = put_number(out, pid);
+    *p++ = '/';
+    memcpy(p, name, strlen(name) + 1);
+}
+
+/* Calls for every number in a children file; -errno if it cannot be read. */
+static int each_child(int proc, const char *path, void (*call)(void *context, int pid), void *context)
+{
+    char text[LIST_SIZE];
+    int fd = sys_open(proc, path, O_RDONLY, 0);
+    if (fd < 0)
+        return fd;
+    int number = 0; /* may be cut in two by the end of the buffer */
+    long n;
+    while ((n = sys_read(fd, text, sizeof text)) > 0) {
+        for (long i = 0; i < n; i++) {
+            if (text[i] >= '0' && text[i] <= '9') {
+                number = number * 10 + (text[i] - '0');
+            } else if (number > 0) {
+                call(context, number);
+                number = 0;
+            }
+        }
+    }
+    sys_close(fd);
+    return (int)n;
+}
+
+static void add(void *context, int pid)
+{
+    struct descent *t = context;
+    if (t->count == DESCENT_MAX)
+        t->cut = true;
+    else
+        t->pids[t->count++] = pid;
+}
+
+static bool out_of_sight(int r)
+{
+    return r == -EMFILE || r == -ENFILE || r == -ENOMEM;
+}
+
+/* The children of each thread of `pid`; "self" for the caller. */
+static void add_children(struct descent *t, const char *tasks)
+{
+    _Alignas(8) char entries[LIST_SIZE];
+    char path[DESCENT_PATH_SIZE];
+    int dir = sys_open(t->proc, tasks, O_RDONLY | O_DIRECTORY, 0);
+    t->cut = t->cut || out_of_sight(dir);
+    if (dir < 0)
+        return; /* it is gone: its children are init's now, or will be seen with the next walk */
+    for (;;) {
+        long n = sys_call(SYS_getdents64, dir, entries, sizeof entries);
+        if (n <= 0)
+            break;
+        for (long at = 0; at < n;) {
+            /* struct linux_dirent64: ino 8, off 8, reclen 2, type 1, name */
+            uint16_t length;
+            memcpy(&length, entries + at + 16, sizeof length);
+            const char *name = entries + at + 19;
+            const size_t len = strlen(name);
+            at += length;
+            if (name[0] < '1' || name[0] > '9' || len + sizeof "/children" > sizeof path)
+                continue;
+            memcpy(path, name, len);
+            memcpy(path + len, "/children", sizeof "/children");
+            t->tasks++;
+            int r = each_child(dir, path, add, t);
+            t->cut = t->cut || out_of_sight(r);
+        }
+    }
+    sys_close(dir);
+}
+
+void descent_read(struct descent *t, int proc)
+{
+    char path[DESCENT_PATH_SIZE];
+    t->proc = proc;
+    t->count = 0;
+    t->cut = false;
+    add_children(t, "self/task");
+    t->tasks = 0; /* init is not counted */
+    for (size_t i = 0; i < t->count; i++) {
+        const size_t before = t->tasks;
+        descent_path(path, t->pids[i], "task");
+        add_children(t, path);
+        t->tasks += t->tasks == before; /* a zombie that lost its directory meanwhile */
+    }
+}
+
+static void kill_one(void *context, int pid)
+{
+    sys_kill(pid, *(const int *)context);
+}
+
+bool descent_signal_children(int proc, int sig)
+{
+    return each_child(proc, "thread-self/children", kill_one, &sig) >= 0;
+}

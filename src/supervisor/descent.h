@@ -1,0 +1,29 @@
+/*
+ * Init's descendants, by the children files of /proc: for init where its own procfs does not show
+ * exactly them. A process whose parent dies becomes init's child, so none leaves the tree. Raw calls
+ * only.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define DESCENT_MAX 8192 /* processes in one walk; the fork gate never lets more tasks live */
+
+struct descent {
+    int proc; /* borrowed; /proc */
+    int pids[DESCENT_MAX];
+    size_t count;
+    size_t tasks;    /* of all of them */
+    bool cut;        /* there are more, or this host lets it look no more */
+};
+
+/* All of them, parents before children; zombies too. */
+void descent_read(struct descent *t, int proc);
+
+/* A signal for each direct child of the caller; false if the list cannot be read. */
+bool descent_signal_children(int proc, int sig);
+
+/* "123/name" beneath /proc. */
+#define DESCENT_PATH_SIZE 64
+void descent_path(char out[DESCENT_PATH_SIZE], int pid, const char *name);

@@ -1,0 +1,125 @@
+#include "supervisor/gate.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+
+#include "sys/files.h"
+#include "sys/process.h"
+
+/* The payload process asks once, for nothing but the answer. It may die instead. */
+static void prove(struct fork_gate *gate, int payload)
+{
+    struct pollfd asked = {.fd = gate->listener, .events = POLLIN};
+    for (;;) {
+        const struct timespec while_ = {.tv_nsec = 100000000};
+        siginfo_t info = {0};
+        struct fork_request request;
+        if (sys_call(SYS_ppoll, &asked, 1, &while_, 0, 0) > 0 && (asked.revents & POLLIN) != 0 &&
+            layer_fork_gate_next(gate->listener, &request) == 0) {
+            layer_fork_gate_answer(gate->listener, &request, -FORK_GATE_PROOF);
+            return;
+        }
+        if ((asked.revents & POLLHUP) != 0 ||
+            sys_waitid(P_PID, payload, &info, WEXITED | WNOHANG | WNOWAIT, NULL) < 0 || info.si_pid != 0)
+            return;
+    }
+}
+
+void gate_open(struct fork_gate *gate, const struct plan *plan, int socket, int payload, int proc)
+{
+    const uint64_t most = plan->gate_tasks;
+    gate->listener = layer_take_descriptor(socket);
+    gate->proc = proc;
+    gate->most = most < DESCENT_MAX ? most : DESCENT_MAX;
+    gate->bound = 1; /* the payload itself */
+    gate->next = 0;
+    gate->undecided = false;
+    memset(gate->granted, 0, sizeof gate->granted);
+    if (gate->listener < 0) {
+        gate->listener = -1;
+        return;
+    }
+    layer_fork_gate_tune(gate->listener);
+    prove(gate, payload);
+}
+
+/* Forks that were granted a moment ago may be on their way still; one of the asking thread is not. */
+static uint64_t pending(const struct fork_gate *gate, uint32_t asking)
+{
+    const uint64_t now = sys_now_us();
+    uint64_t count = 0;
+    for (unsigned i = 0; i < GATE_PENDING; i++) {
+        const uint32_t task = gate->granted[i].task;
+        if (task != 0 && task != asking && now - gate->granted[i].at_us < PLAN_GATE_PENDING_MS * 1000 &&
+            sys_kill((int)task, 0) == 0)
+            count++;
+    }
+    return count;
+}
+
+enum room { ROOM_YES, ROOM_NO, ROOM_UNKNOWN };
+
+/* Counts only when the bound is reached: far from the limit a fork costs no walk. */
+static enum room room_for(struct fork_gate *gate, uint32_t asking)
+{
+    if (gate->bound < gate->most)
+        return ROOM_YES;
+    descent_read(&gate->descent, gate->proc);
+    if (gate->descent.cut || gate->descent.tasks >= gate->most)
+        return ROOM_NO;
+    gate->bound = gate->descent.tasks + pending(gate, asking);
+    return gate->bound < gate->most ? ROOM_YES : ROOM_UNKNOWN;
+}
+
+/* One place for each thread: that it asks again shows that its last fork has happened. */
+static void remember(struct fork_gate *gate, uint32_t task)
+{
+    unsigned slot = 0;
+    while (slot < GATE_PENDING && gate->granted[slot].task != task)
+        slot++;
+    if (slot == GATE_PENDING) {
+        slot = gate->next;
+        gate->next = (gate->next + 1) % GATE_PENDING;
+    }
+    gate->granted[slot].task = task;
+    gate->granted[slot].at_us = sys_now_us();
+}
+
+static void decide(struct fork_gate *gate)
+{
+    const enum room room = room_for(gate, gate->asking.task);
+    gate->undecided = room == ROOM_UNKNOWN;
+    if (room == ROOM_UNKNOWN)
+        return;
+    if (room == ROOM_YES) {
+        gate->bound++;
+        remember(gate, gate->asking.task);
+    }
+    layer_fork_gate_answer(gate->listener, &gate->asking, room == ROOM_YES ? 0 : -EAGAIN);
+}
+
+void gate_answer(struct fork_gate *gate)
+{
+    if (layer_fork_gate_next(gate->listener, &gate->asking) == 0) /* else it was killed meanwhile */
+        decide(gate);
+}
+
+const struct timespec *gate_pause(const struct fork_gate *gate, const struct timespec *longest)
+{
+    static const struct timespec soon = {.tv_nsec = 1000000};
+    const bool sooner = longest == NULL || longest->tv_sec > 0 || longest->tv_nsec > soon.tv_nsec;
+    return gate->undecided && sooner ? &soon : longest;
+}
+
+void gate_look(struct fork_gate *gate)
+{
+    if (gate->undecided)
+        decide(gate);
+}
+
+void gate_shut(struct fork_gate *gate)
+{
+    sys_close(gate->listener); /* nobody listens: the kernel answers ENOSYS to all of them */
+    gate->listener = -1;
+}

@@ -1,0 +1,161 @@
+/*
+ * Init of the tier without namespaces: not pid 1 of anything, but the process to which every orphan
+ * beneath it comes. It ends the tree by killing its children until it has none left, while no fork
+ * is granted any more. Raw calls only.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+
+#include "layer/landlock.h"
+#include "supervisor/gate.h"
+#include "supervisor/init.h"
+#include "supervisor/watch.h"
+#include "sys/files.h"
+#include "sys/process.h"
+
+/* Init's own copy: it is a process with one thread. */
+static struct fork_gate gate;
+
+/*
+ * The end. A child that dies leaves its children to us before it can be reaped, so after each one the
+ * list is read again; when there is nobody to wait for, nothing is left of the tree.
+ */
+_Noreturn static void end_all(struct spawn *s, int payload, int proc, bool ended)
+{
+    gate_shut(&gate);
+    for (;;) {
+        siginfo_t info = {0};
+        descent_signal_children(proc, SIGKILL);
+        long r = sys_waitid(P_ALL, 0, &info, WEXITED | __WALL, NULL);
+        if (r == 0) {
+            init_record(s, payload, &info);
+            ended = ended || info.si_pid == payload;
+        } else if (r == -ECHILD) {
+            break;
+        }
+    }
+    __atomic_or_fetch(&s->shared->proof, PROOF_EMPTY, __ATOMIC_RELAXED);
+    __atomic_store_n(&s->shared->ended, ended, __ATOMIC_RELEASE);
+    sys_exit(0);
+}
+
+/* To everybody. Numbers come round only after all others: within this moment they are those we saw. */
+static void signal_tree(int proc, int sig)
+{
+    descent_read(&gate.descent, proc);
+    for (size_t i = 0; i < gate.descent.count; i++)
+        sys_kill(gate.descent.pids[i], sig);
+}
+
+_Noreturn static void supervise(struct spawn *s, struct watch *watch, int payload, int children, int proc)
+{
+    struct pollfd fds[3] = {{.fd = s->life, .events = POLLIN},
+                            {.fd = children, .events = POLLIN},
+                            {.events = POLLIN}};
+    for (;;) {
+        struct timespec pause;
+        fds[2].fd = gate.undecided ? -1 : gate.listener;
+        long r = sys_call(SYS_ppoll, fds, 3, gate_pause(&gate, watch_pause(watch, &pause)), 0, 0);
+        if (r < 0 && r != -EINTR)
+            end_all(s, payload, proc, false);
+        if (r > 0 && (fds[0].revents & POLLIN) != 0) {
+            unsigned char sig = 0;
+            if (sys_read(s->life, &sig, 1) == 1 && sig == SIGKILL)
+                end_all(s, payload, proc, false);
+            signal_tree(proc, sig);
+        } else if (r > 0 && (fds[0].revents & POLLHUP) != 0) {
+            end_all(s, payload, proc, false); /* the supervisor is gone */
+        }
+        if (r > 0 && (fds[1].revents & POLLIN) != 0) {
+            struct signalfd_siginfo ignored;
+            sys_read(children, &ignored, sizeof ignored);
+            if (init_reap(s, payload))
+                end_all(s, payload, proc, true);
+        }
+        gate_look(&gate);
+        if (r > 0 && (fds[2].revents & POLLIN) != 0)
+            gate_answer(&gate);
+        else if (r > 0 && (fds[2].revents & (POLLHUP | POLLERR)) != 0)
+            gate_shut(&gate); /* nobody is left to ask */
+        enum limit_hit hit = watch_look(watch);
+        if (hit != HIT_NONE) {
+            s->shared->hit = hit;
+            end_all(s, payload, proc, false);
+        }
+    }
+}
+
+/* Who it is, where it counts, and to whom orphans go. */
+static int become_init(struct spawn *s)
+{
+    int r = init_enter_cgroup(s);
+    if (r == 0 && s->plan->switch_user)
+        r = layer_identity_switch(s->plan, &s->shared->error);
+    if (r < 0)
+        return r;
+    long rc = sys_prctl(PR_SET_CHILD_SUBREAPER, 1, 0);
+    return rc < 0 ? init_fail(s, CORDON_LAYER_PROCESS, rc, "take orphans", "prctl") : 0;
+}
+
+static int build(struct spawn *s, int payload, int socket, int proc)
+{
+    uint32_t seen = 0;
+    gate.listener = -1;
+    if (s->plan->gate)
+        gate_open(&gate, s->plan, socket, payload, proc);
+    int r = s->ruleset < 0 ? 0 : layer_landlock_rules(s->plan, s->ruleset, &s->shared->error);
+    if (r == 0)
+        r = init_wait_for_payload(s, payload);
+    if (r < 0)
+        return r;
+    init_seal(s, &seen);
+    __atomic_or_fetch(&s->shared->proof, seen, __ATOMIC_RELAXED);
+    return 0;
+}
+
+void subreaper_init(struct spawn *s)
+{
+    int pair[2] = {-1, -1};
+    int payload_fd = -1;
+
+    sys_call(SYS_setsid);
+    sys_default_action(SIGCHLD);
+    init_close_strangers(s);
+    init_tie_to_supervisor(s);
+    if (become_init(s) < 0)
+        init_give_up(s, 0);
+    init_create_ruleset(s);
+    int children = init_watch_children(s);
+    int proc = sys_open(AT_FDCWD, "/proc", O_RDONLY | O_DIRECTORY, 0);
+    if (proc < 0 || !descent_signal_children(proc, 0)) {
+        init_fail(s, CORDON_LAYER_PROCESS, proc < 0 ? proc : -ENOENT, "list children", "/proc");
+        init_give_up(s, 0);
+    }
+    if (s->plan->gate && sys_call(SYS_socketpair, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
+        init_fail(s, CORDON_LAYER_PROCESS, -EMFILE, "make a socket", "socketpair");
+        init_give_up(s, 0);
+    }
+    s->gate_socket = pair[1];
+    s->pid = (int)sys_call(SYS_getpid);
+    int payload = clone(spawn_payload, s->stack + SPAWN_STACK, CLONE_VM | CLONE_PIDFD | SIGCHLD, s, &payload_fd);
+    if (payload < 0) {
+        init_fail(s, CORDON_LAYER_PROCESS, -errno, "clone the payload process", "clone");
+        init_give_up(s, 0);
+    }
+    sys_close(pair[1]);
+    if (build(s, payload, pair[0], proc) < 0)
+        init_give_up(s, payload);
+    sys_close(pair[0]);
+    struct watch watch;
+    watch_start(&watch, s);
+    __atomic_store_n(&s->shared->released, GATE_OPEN, __ATOMIC_RELEASE);
+    sys_futex_wake(&s->shared->released);
+    sys_close(payload_fd);
+    init_settle(s);
+    supervise(s, &watch, payload, children, proc);
+}
