@@ -12,6 +12,7 @@
 #include <cordon/error.h>
 #include <cordon/policy.h>
 #include <cordon/result.h>
+#include <cordon/root.h>
 #include <cordon/sandbox.h>
 
 #ifdef __cplusplus

@@ -1,22 +1,11 @@
-"""`cordon fs` as a user sees it: values, errors and exit states, with and without --json.
-
-CORDON names the program (default: build/cordon); CORDON_FS a program that is `cordon fs` alone.
-"""
+"""`cordon fs` as a user sees it: values, errors and exit states, with and without --json."""
 import base64
 import json
-import os
-import pathlib
 import subprocess
 
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-
-
-def command():
-    if "CORDON_FS" in os.environ:
-        return [os.environ["CORDON_FS"]]
-    return [os.environ.get("CORDON", str(ROOT / "build" / "cordon")), "fs"]
+from support import BIN
 
 
 class Fs:
@@ -29,7 +18,7 @@ class Fs:
         self.top = top
 
     def run(self, *args, given=b"", options=()):
-        return subprocess.run([*command(), "--root", str(self.home), *options, *args],
+        return subprocess.run([BIN, "fs", "--root", str(self.home), *options, *args],
                               input=given, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               timeout=60, check=False)
 
