@@ -48,8 +48,12 @@ static int start(struct job *job, const struct cordon_policy *policy, int loop)
     return epoll_ctl(loop, EPOLL_CTL_ADD, cordon_sandbox_fd(job->sandbox), &event);
 }
 
-static void finish(struct job *job)
+static void finish(struct job *job, int loop)
 {
+    /* By hand: a sandbox that is just being started may hold a copy of the descriptor for a moment. */
+    int fd = cordon_sandbox_fd(job->sandbox);
+    if (fd >= 0)
+        epoll_ctl(loop, EPOLL_CTL_DEL, fd, NULL);
     struct cordon_result *result = cordon_sandbox_wait(job->sandbox); /* does not wait: it is over */
     size_t len = 0;
     const char *out = cordon_result_stdout(result, &len);
@@ -77,7 +81,7 @@ int main(int argc, char **argv)
         if (start(&jobs[i], policy, loop) < 0)
             return 125;
         if (cordon_sandbox_step(jobs[i].sandbox))
-            finish(&jobs[i]);
+            finish(&jobs[i], loop);
         else
             running++;
     }
@@ -88,7 +92,7 @@ int main(int argc, char **argv)
         for (i = 0; i < n; i++) {
             struct job *job = events[i].data.ptr;
             if (cordon_sandbox_step(job->sandbox)) {
-                finish(job); /* its descriptor leaves the loop with it */
+                finish(job, loop); /* its descriptor leaves the loop with it */
                 running--;
             }
         }

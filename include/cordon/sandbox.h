@@ -34,7 +34,10 @@ struct cordon_result *cordon_run(const struct cordon_policy *policy, char *const
 struct cordon_sandbox *cordon_start(const struct cordon_policy *policy, char *const argv[],
                                     const struct cordon_run_options *options, struct cordon_error *err);
 
-/* Readable when cordon_sandbox_step() has something to do. Belongs to the sandbox. */
+/*
+ * Readable when cordon_sandbox_step() has something to do. Belongs to the sandbox: take it out of
+ * your event loop before cordon_sandbox_wait(), for closing alone may leave it there.
+ */
 int cordon_sandbox_fd(const struct cordon_sandbox *sandbox);
 
 /* Does what is to be done, never blocks; 1: the run is over, 0: not yet. */
