@@ -72,9 +72,9 @@ def test_usage_errors_exit_2(fs):
         assert done.returncode == 2 and done.stdout == b"" and done.stderr.startswith(b"cordon: fs")
     for args in (["--root"], ["stat", "a"], ["--root", "/", "--bad", "stat", "a"],
                  ["--root", "/", "--sync", "x", "stat", "a"], ["--root", "/"]):
-        assert subprocess.run([*command(), *args], stderr=subprocess.PIPE,
+        assert subprocess.run([BIN, "fs", *args], stderr=subprocess.PIPE,
                               check=False).returncode == 2
-    assert subprocess.run([*command(), "--help"], stdout=subprocess.PIPE, check=True).stdout
+    assert subprocess.run([BIN, "fs", "--help"], stdout=subprocess.PIPE, check=True).stdout
 
 
 def test_outside_is_refused_and_logged(fs, tmp_path):
@@ -179,7 +179,7 @@ def test_names_from_strangers_cannot_move_the_cursor(fs):
 def test_watch_prints_a_line_for_each_event(fs):
     (fs.home / "a").write_text("")
     watch = subprocess.Popen(
-        [*command(), "--root", str(fs.home), "watch", "a",
+        [BIN, "fs", "--root", str(fs.home), "watch", "a",
          '{"stabilityThreshold": 0, "closeOnUnlink": true}'], stdout=subprocess.PIPE)
     # Written again and again: the watch is armed at some moment that nothing announces.
     line = None
