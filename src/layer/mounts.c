@@ -11,7 +11,6 @@
 
 #define TMPFS_MAGIC 0x01021994
 #define ST_RDONLY_FLAG 0x0001
-#define FD_PATH_SIZE 32
 
 static int fail(struct cordon_error *err, long r, const char *what, const char *subject)
 {
@@ -72,24 +71,10 @@ static int make_sparse(const struct plan_step *step, struct cordon_error *err)
     return r < 0 ? fail(err, r, "create file", step->target) : 0;
 }
 
-/* mount() wants a name; this one leads to exactly the descriptor. No libc, as all here. */
-static void fd_path(char out[FD_PATH_SIZE], int fd)
-{
-    static const char prefix[] = "/proc/self/fd/";
-    int scale = 1;
-    memcpy(out, prefix, sizeof prefix - 1);
-    char *p = out + sizeof prefix - 1;
-    while (fd / scale >= 10)
-        scale *= 10;
-    for (; scale > 0; scale /= 10)
-        *p++ = (char)('0' + fd / scale % 10);
-    *p = '\0';
-}
-
 /* Mount options in `source`. A target on the host's ground is reached without following links. */
 static int mount_tmpfs(const struct plan_step *step, struct cordon_error *err)
 {
-    char path[FD_PATH_SIZE];
+    char path[SYS_FD_PATH_SIZE];
     const char *target = step->target;
     int fd = -1;
     if ((step->flags & STEP_MAKE) != 0) {
@@ -102,7 +87,7 @@ static int mount_tmpfs(const struct plan_step *step, struct cordon_error *err)
             return 0;
         if (fd < 0)
             return fail(err, fd, "open mount point", target);
-        fd_path(path, fd);
+        sys_fd_path(path, fd);
         target = path;
     }
     long r = sys_mount("tmpfs", target, "tmpfs", MS_NOSUID | MS_NODEV, step->source);
@@ -120,7 +105,7 @@ static int open_target(const struct plan_step *step, bool directory, struct cord
             sys_close((int)r);
     }
     int fd = sys_open_in_root(AT_FDCWD, step->target, O_PATH);
-    if (fd == -ENOENT || fd == -ENOTDIR)
+    if ((fd == -ENOENT || fd == -ENOTDIR) && (step->flags & STEP_INNER) == 0)
         return bind_refuse(err, fd, "bind onto", step->target,
                       "it does not exist beneath another bind",
                       "nothing is ever created in your tree: create it there first");
@@ -156,7 +141,7 @@ static int bind_tree(const struct plan_step *step, int prepared, bool *readonly,
     int target = tree < 0 ? tree : open_target(step, S_ISDIR(st.st_mode), err);
     if (target < 0) {
         sys_close(tree);
-        return target;
+        return (step->flags & STEP_INNER) != 0 ? 0 : target;
     }
     long r = sys_move_mount(tree, "", target, "", MOVE_FROM_EMPTY | MOVE_TO_EMPTY);
     struct stat at;
@@ -398,8 +383,27 @@ static int prepared_for(size_t step, const struct layer_trees *trees, const stru
     return trees == NULL ? -1 : trees->of_step[step];
 }
 
-int layer_mounts_apply(const struct plan *plan, const struct layer_trees *trees, uint32_t *proof,
-                       struct cordon_error *err)
+/* Every step, and on top of it the overlay that hides names in it. */
+static int apply_steps(const struct plan *plan, const struct layer_trees *trees, struct layer_cover *cover,
+                       struct seen *seen, struct cordon_error *err)
+{
+    struct early early[EARLY_MAX];
+    size_t early_count = 0;
+    int r = copy_roots(plan, trees, early, &early_count, err);
+    if (r == 0)
+        r = enter_root(&plan->steps[0], trees, err);
+    if (r == 0 && cover != NULL)
+        r = layer_cover_begin(cover, err);
+    for (size_t i = 1; r == 0 && i < plan->step_count; i++) {
+        r = apply_step(&plan->steps[i], prepared_for(i, trees, early, early_count), seen, err);
+        if (r == 0 && cover != NULL && plan->steps[i].kind == STEP_BIND)
+            r = layer_cover_overlay(cover, i, &seen->readonly, err);
+    }
+    return r == 0 && cover != NULL ? layer_cover_names(cover, err) : r;
+}
+
+int layer_mounts_apply(const struct plan *plan, const struct layer_trees *trees, struct layer_cover *cover,
+                       uint32_t *proof, struct cordon_error *err)
 {
     struct seen seen = {.readonly = true, .nesting = true};
     /* In view mode nothing of the old tree is kept but copies, and those are private. Guard mode
@@ -409,13 +413,7 @@ int layer_mounts_apply(const struct plan *plan, const struct layer_trees *trees,
         if (r < 0)
             return fail(err, r, "make mounts private", "/");
     }
-    struct early early[EARLY_MAX];
-    size_t early_count = 0;
-    int r = copy_roots(plan, trees, early, &early_count, err);
-    if (r == 0)
-        r = enter_root(&plan->steps[0], trees, err);
-    for (size_t i = 1; r == 0 && i < plan->step_count; i++)
-        r = apply_step(&plan->steps[i], prepared_for(i, trees, early, early_count), &seen, err);
+    int r = apply_steps(plan, trees, cover, &seen, err);
     if (r == 0)
         r = seal(plan, err);
     if (r < 0)
@@ -436,6 +434,8 @@ int layer_mounts_apply(const struct plan *plan, const struct layer_trees *trees,
         *proof |= PROOF_NO_NESTING;
     if (seen.readonly && is_readonly("/") && is_readonly("/proc/sys"))
         *proof |= PROOF_READONLY;
+    if (cover != NULL && layer_cover_proven(cover))
+        *proof |= PROOF_HIDDEN;
     if (is_own_dev())
         *proof |= PROOF_DEVICES;
     return 0;

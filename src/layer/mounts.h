@@ -9,9 +9,10 @@
  */
 #pragma once
 
+#include "layer/cover.h"
 #include "layer/trees.h"
 #include "plan/plan.h"
 
-/* `trees`: mounts that the supervisor made with more rights; NULL: none. */
-int layer_mounts_apply(const struct plan *plan, const struct layer_trees *trees, uint32_t *proof,
-                       struct cordon_error *err);
+/* `trees`: mounts that the supervisor made with more rights; NULL: none. `cover`: what is hidden; or NULL. */
+int layer_mounts_apply(const struct plan *plan, const struct layer_trees *trees, struct layer_cover *cover,
+                       uint32_t *proof, struct cordon_error *err);

@@ -51,9 +51,7 @@ static void namespaces(struct plan_build *b)
 static int refuse_unbuilt(struct plan_build *b)
 {
     const enum policy_backend backend = b->policy.backend;
-    const char *what = b->policy.hide.count > 0         ? "hide"
-                       : backend != BACKEND_AUTO && backend != BACKEND_NATIVE ? policy_backend_name(backend)
-                                                        : NULL;
+    const char *what = backend != BACKEND_AUTO && backend != BACKEND_NATIVE ? policy_backend_name(backend) : NULL;
     if (what == NULL)
         return 0;
     err_set(b->err, CORDON_ERROR_POLICY, CORDON_LAYER_PLAN, 0, "use", what);
@@ -75,6 +73,8 @@ int plan_compile(struct plan *plan, struct arena *arena, const struct plan_reque
     int r = refuse_unbuilt(&b);
     if (r == 0)
         r = plan->bare ? plan_build_bare_files(&b) : plan_build_files(&b);
+    if (r == 0 && plan->own_tree)
+        r = plan_build_hide(&b);
     if (r == 0)
         r = plan_build_payload(&b);
     if (r < 0)

@@ -55,6 +55,7 @@ struct spawn {
     char *stack;                        /* owned; of the payload process until exec */
     struct layer_identity identity;
     const struct layer_trees *trees;    /* borrowed; mounts made with root's rights; NULL: none */
+    struct layer_cover cover;           /* init's; what is hidden */
     int *keep;                          /* borrowed; the descriptors that init needs, sorted */
     size_t keep_count;
     struct namespace_ids outside;

@@ -361,6 +361,10 @@ static int prepare(struct supervisor *s)
         r = layer_workdir_make(&s->workdir, plan->work_dir, plan->uid_host, plan->gid_host, err);
     if (r == 0 && !plan->bare)
         r = layer_trees_prepare(&s->trees, plan->arena, plan, err);
+    if (r == 0 && !plan->bare)
+        r = layer_hide_prepare(&s->hide, plan->arena, plan, err);
+    if (r == 0)
+        r = layer_cover_prepare(&s->spawn.cover, plan->arena, &s->hide, err);
     for (unsigned i = 0; r == 0 && i < 2; i++)
         r = open_output(s, i);
     return r;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "layer/cgroup.h"
+#include "layer/hide.h"
 #include "layer/trees.h"
 #include "layer/workdir.h"
 #include "plan/plan.h"
@@ -33,6 +34,7 @@ struct supervisor {
     struct layer_cgroup cgroup; /* owned */
     struct layer_trees trees;   /* owned */
     struct layer_workdir workdir; /* owned */
+    struct layer_hide hide;     /* in the plan's arena */
     struct stream streams[2];   /* owned */
     int epoll, timer;           /* owned */
     struct {

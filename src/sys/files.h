@@ -38,6 +38,24 @@ static inline int sys_open_without_links(const char *path, uint64_t flags)
     return (int)sys_call(SYS_openat2, AT_FDCWD, path, &how, sizeof how);
 }
 
+#define SYS_FD_PATH_SIZE 32
+
+/* mount() and its like want a name; this one leads to exactly the descriptor. Returns its length. */
+static inline size_t sys_fd_path(char out[SYS_FD_PATH_SIZE], int fd)
+{
+    static const char prefix[] = "/proc/self/fd/";
+    size_t len = sizeof prefix - 1;
+    int scale = 1;
+    for (size_t i = 0; i < len; i++)
+        out[i] = prefix[i];
+    while (fd / scale >= 10)
+        scale *= 10;
+    for (; scale > 0; scale /= 10)
+        out[len++] = (char)('0' + fd / scale % 10);
+    out[len] = '\0';
+    return len;
+}
+
 static inline void sys_close(int fd)
 {
     if (fd >= 0)
@@ -68,6 +86,11 @@ static inline long sys_fstatfs(int fd, struct statfs *out)
 static inline long sys_mkdir(const char *path, unsigned mode)
 {
     return sys_call(SYS_mkdirat, AT_FDCWD, path, mode);
+}
+
+static inline long sys_stat(int dir, const char *path, struct stat *out)
+{
+    return sys_call(SYS_newfstatat, dir, path, out, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW);
 }
 
 static inline long sys_symlink(const char *text, const char *path)
