@@ -88,6 +88,7 @@ static void reserve_standard_streams(void)
 int main(int argc, char **argv)
 {
     reserve_standard_streams();
+    message_start();
     if (argc < 2) {
         fprintf(stderr, "cordon: a command must follow\n  cordon --help lists them\n");
         return 2;

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +15,9 @@
 #include "cli/message.h"
 #include "cli/options.h"
 #include "cli/outfile.h"
+#include "cli/progress.h"
 #include "cli/switches.h"
+#include "cli/terminal.h"
 #include "layer/probe.h"
 #include "layer/refusal.h"
 #include "supervisor/supervisor.h"
@@ -58,10 +61,11 @@ static void wipe_environment(void)
 /* TERM, INT and HUP are passed on, unless whoever started us has them ignored (nohup, `&`). */
 static int open_signals(struct session *s)
 {
-    static const int passed[] = {SIGTERM, SIGINT, SIGHUP};
+    static const int passed[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
+    const size_t count = s->options.tty ? 4 : 3; /* the last one would leave the terminal as it is */
     sigset_t set;
     sigemptyset(&set);
-    for (size_t i = 0; i < sizeof passed / sizeof passed[0]; i++) {
+    for (size_t i = 0; i < count; i++) {
         struct sigaction old;
         if (sigaction(passed[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
             sigaddset(&set, passed[i]);
@@ -106,9 +110,12 @@ static int write_text(struct session *s)
     const struct result *result = &s->result;
     const struct result_stream *streams[2] = {&result->out, &result->err};
     char header[256];
-    int n = snprintf(header, sizeof header, "cordon: status=%s rc=%d duration_ms=%llu traceId=%s\n",
-                     status_name(result->status), result->rc, (unsigned long long)result->duration_ms,
-                     result->trace_id);
+    const char *colour = !message_colour(STDOUT_FILENO)    ? ""
+                         : result->status == STATUS_OK ? "\033[32m"
+                                                       : "\033[31m";
+    int n = snprintf(header, sizeof header, "cordon: %sstatus=%s%s rc=%d duration_ms=%llu traceId=%s\n", colour,
+                     status_name(result->status), colour[0] == '\0' ? "" : "\033[0m", result->rc,
+                     (unsigned long long)result->duration_ms, result->trace_id);
     int r = fd_write_all(STDOUT_FILENO, header, (size_t)n);
     for (int i = 0; r == 0 && i < 2; i++) {
         r = fd_write_all(STDOUT_FILENO, streams[i]->captured.data, streams[i]->captured.len);
@@ -202,17 +209,6 @@ static int conclude(struct session *s)
                                                     : result_exit_child(&s->result);
 }
 
-/* What was asked for and is not built into this version is refused by name, never ignored. */
-static int refuse_unbuilt(const struct run_options *o, struct cordon_error *err)
-{
-    const char *what = o->tty ? "--tty" : o->progress ? "--progress" : NULL;
-    if (what == NULL)
-        return 0;
-    err_set(err, CORDON_ERROR_USAGE, CORDON_LAYER_POLICY, 0, "use", what);
-    err_why(err, "this version does not have it");
-    return -EINVAL;
-}
-
 static int make_plan(struct session *s)
 {
     struct cordon_error *err = &s->result.error;
@@ -232,7 +228,8 @@ static int make_plan(struct session *s)
     const struct plan_request request = {.policy = &s->options.policy,
                                          .host = &s->host,
                                          .command = s->options.command,
-                                         .caller_env = environ};
+                                         .caller_env = environ,
+                                         .tty = s->options.tty};
     return plan_compile(&s->plan, &s->arena, &request, err);
 }
 
@@ -252,14 +249,57 @@ static int never_started(struct session *s)
     return conclude(s);
 }
 
+/* Until the run is over: its own events, the caller's terminal, the live line. */
+static void watch_run(struct supervisor *supervisor, struct cli_terminal *terminal, struct progress *progress)
+{
+    if (terminal->signals < 0 && progress->timer < 0) {
+        while (!supervisor_step(supervisor, true)) {
+        }
+        return;
+    }
+    struct pollfd fds[] = {{.fd = supervisor->epoll, .events = POLLIN},
+                           {.fd = terminal->signals, .events = POLLIN},
+                           {.fd = progress->timer, .events = POLLIN}};
+    bool over = false;
+    while (!over) {
+        if (poll(fds, 3, -1) < 0)
+            continue; /* a signal that is not ours */
+        if (fds[1].revents != 0)
+            cli_terminal_signal(terminal, supervisor);
+        if (fds[2].revents != 0)
+            progress_tick(progress);
+        over = supervisor_step(supervisor, false);
+    }
+}
+
+/* The run itself, and another one where the host refuses something. */
+static void run_plan(struct session *s, struct supervisor *supervisor, const struct supervisor_options *options,
+                     struct cli_terminal *terminal, struct progress *progress)
+{
+    bool running = supervisor_start(supervisor, &s->plan, &s->host, options, &s->result) == 0;
+    cli_terminal_pass_keys(terminal);
+    if (s->options.progress)
+        progress_begin(progress, supervisor);
+    do {
+        if (running)
+            watch_run(supervisor, terminal, progress);
+        running = supervisor_fall_back(supervisor, &s->plan, &s->host);
+    } while (running);
+    progress_end(progress);
+}
+
 static int supervise(struct session *s)
 {
     const bool pass = !s->options.json && !s->options.format_text;
     struct supervisor supervisor;
+    struct cli_terminal terminal = CLI_TERMINAL_INIT;
+    struct progress progress = PROGRESS_INIT;
     struct supervisor_options options = {
         .input = s->options.stdin_none ? -1 : STDIN_FILENO,
         .capture = wants_document(s),
         .ledger = wants_document(s),
+        .before_output = s->options.progress ? progress_erase : NULL,
+        .user = &progress,
         .signals = s->signals,
         .death_signal = true,
         .quick_end = true,
@@ -270,12 +310,16 @@ static int supervise(struct session *s)
         options.output[i] = s->streams[i].fd >= 0 ? s->streams[i].fd : pass ? 1 + i : -1;
     if (s->plan.wipe)
         wipe_environment();
-    bool running = supervisor_start(&supervisor, &s->plan, &s->host, &options, &s->result) == 0;
-    do {
-        while (running && !supervisor_step(&supervisor, true)) {
+    if (s->options.tty) {
+        int r = cli_terminal_begin(&terminal);
+        if (r < 0) {
+            cli_terminal_end(&terminal);
+            err_set(&s->result.error, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, -r, "use the terminal", "standard input");
+            return never_started(s);
         }
-        running = supervisor_fall_back(&supervisor, &s->plan, &s->host);
-    } while (running);
+    }
+    run_plan(s, &supervisor, &options, &terminal, &progress);
+    cli_terminal_end(&terminal);
     supervisor_finish(&supervisor);
     int lost = supervisor_lost_output(&supervisor);
     if (lost != 0) {
@@ -341,8 +385,6 @@ static int run(struct session *s, int argc, char **argv)
         put_help();
         return 0;
     }
-    if (r >= 0)
-        r = refuse_unbuilt(&s->options, err);
     if (r >= 0)
         r = copy_command(s);
     if (r < 0) {

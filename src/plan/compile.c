@@ -52,6 +52,11 @@ static int refuse_unbuilt(struct plan_build *b)
 {
     const enum policy_backend backend = b->policy.backend;
     const char *what = backend != BACKEND_AUTO && backend != BACKEND_NATIVE ? policy_backend_name(backend) : NULL;
+    if (b->plan->bare && b->plan->tty) {
+        err_set(b->err, CORDON_ERROR_POLICY, CORDON_LAYER_PLAN, 0, "make a terminal for", b->request->command[0]);
+        err_why(b->err, "this host refuses user namespaces, and a terminal of the host's is not given away");
+        return -EINVAL;
+    }
     if (what == NULL)
         return 0;
     err_set(b->err, CORDON_ERROR_POLICY, CORDON_LAYER_PLAN, 0, "use", what);
@@ -65,7 +70,7 @@ int plan_compile(struct plan *plan, struct arena *arena, const struct plan_reque
     struct plan_build b = {
         .plan = plan, .arena = arena, .request = request, .policy = *request->policy, .err = err};
     *plan = (struct plan){.arena = arena, .policy = request->policy, .host = request->host,
-                           .work = request->work};
+                           .work = request->work, .tty = request->tty};
     plan->bare = request->host->refused.userns;
     identity(&b);
     namespaces(&b);

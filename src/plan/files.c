@@ -225,6 +225,10 @@ static void add_dev(struct tree *t)
         else
             add(t, STEP_DEVICE, nodes[i][1])->source = nodes[i][0];
     }
+    if (t->b->plan->tty) { /* whoever opens it gets the terminal of its own session */
+        add(t, STEP_DEVICE, "dev/tty")->source = "/dev/tty";
+        allow(t, "/dev/tty", LL_WRITE_FILE);
+    }
     add(t, STEP_DEVPTS, "dev/pts");
     add_link(t, "dev/ptmx", "pts/ptmx");
     add_link(t, "dev/fd", "/proc/self/fd");

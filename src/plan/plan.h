@@ -100,6 +100,7 @@ struct plan {
     const struct policy *policy; /* borrowed */
     const struct host *host;     /* borrowed */
     struct plan_work work;       /* as it was requested */
+    bool tty;                    /* the payload gets a terminal of its own */
     const char *runtime_dir;     /* the caller's XDG_RUNTIME_DIR, where it was masked; or NULL */
 
     /* identity */
@@ -166,6 +167,7 @@ struct plan_request {
     char *const *command;    /* NULL at the end */
     char *const *caller_env; /* NULL at the end */
     struct plan_work work;
+    bool tty;
 };
 
 /*

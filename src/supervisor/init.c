@@ -142,6 +142,8 @@ static int build(struct spawn *s, int payload, int payload_fd)
     int r = layer_mounts_apply(plan, s->trees, s->cover.hide == NULL ? NULL : &s->cover, &seen, &shared->error);
     if (r == 0 && s->ruleset >= 0)
         r = layer_landlock_rules(plan, s->ruleset, &shared->error);
+    if (r == 0 && plan->tty)
+        r = terminal_make(&s->terminal, &shared->error);
     if (r < 0)
         return r;
     /* The maps could be written. */

@@ -143,6 +143,8 @@ static int confine(struct spawn *s, int ruleset)
         err_remedy(&shared->payload_error, "--cwd names a directory inside; --ro or --rw brings one in");
         return (int)r;
     }
+    if (plan->tty && terminal_take(&shared->payload_error) < 0)
+        return -EIO;
     if (ruleset >= 0) {
         int rc = layer_landlock_enter(ruleset, &shared->payload_error);
         if (rc < 0)

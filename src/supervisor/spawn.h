@@ -18,6 +18,7 @@
 #include "layer/mounts.h"
 #include "layer/namespaces.h"
 #include "plan/plan.h"
+#include "supervisor/terminal.h"
 
 enum gate { GATE_CLOSED = 0, GATE_OPEN = 1, GATE_FAILED = 2 };
 enum limit_hit { HIT_NONE, HIT_MEMORY, HIT_CPU, HIT_BLIND };
@@ -62,6 +63,7 @@ struct spawn {
     int stdio[3]; /* owned; what the payload gets as 0, 1, 2 */
     int life;     /* owned; read end: its end means that the supervisor is gone */
     int gate_socket; /* bare: over which init gets the listener from the payload process; -1: none */
+    struct terminal terminal;
     int ruleset;  /* init makes it for both; -1: none */
     bool death_signal; /* ask the kernel for one, too: only if no thread may end before the run */
     bool quick_end;    /* leave the end of the mounts to the kernel: answers sooner, costs throughput */

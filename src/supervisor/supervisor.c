@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "layer/fork_gate.h"
 #include "supervisor/verdict.h"
 #include "sys/process.h"
 
@@ -22,7 +24,7 @@
 #define TICK_MIN_US 5000
 #define TICK_MAX_US 100000
 
-enum tag { TAG_INIT, TAG_TIMER, TAG_SIGNALS, TAG_OOM, TAG_FROM, TAG_SINK = TAG_FROM + 2, TAG_INPUT = TAG_SINK + 2, TAG_INPUT_PIPE };
+enum tag { TAG_INIT, TAG_TIMER, TAG_SIGNALS, TAG_OOM, TAG_TERMINAL, TAG_FROM, TAG_SINK = TAG_FROM + 2, TAG_INPUT = TAG_SINK + 2, TAG_INPUT_PIPE };
 
 static int fail(struct supervisor *s, int errnum, const char *what, const char *subject)
 {
@@ -64,6 +66,23 @@ static void write_input(struct supervisor *s)
     }
 }
 
+/* On a terminal an end of input is a key; in the midst of a line the first one only sends the line. */
+static void end_input(struct supervisor *s)
+{
+    static const char keys[] = {4, 4};
+    if (!s->plan->tty) {
+        close_input(s);
+        return;
+    }
+    const bool midst = s->input.end > 0 && s->input.pending[s->input.end - 1] != '\n';
+    arm(s, s->input.from, TAG_INPUT, 0, &s->input.from_armed, false);
+    s->input.from = -1;
+    s->input.start = 0;
+    s->input.end = midst ? 2 : 1;
+    memcpy(s->input.pending, keys, s->input.end);
+    write_input(s);
+}
+
 /*
  * Until the payload is on its way the reading end is held here too: a run that the host refuses is
  * started again, and what was read from the caller must not be lost with the first attempt.
@@ -80,14 +99,14 @@ static void pump_input(struct supervisor *s)
         fd_close(&s->spawn.stdio[0]);
     do {
         write_input(s);
-        if (s->input.to < 0 || s->input.start < s->input.end)
+        if (s->input.to < 0 || s->input.from < 0 || s->input.start < s->input.end)
             break;
         ssize_t n = read(s->input.from, s->input.pending, STREAM_CHUNK);
         if (n < 0 && (errno == EINTR || errno == EAGAIN))
             break;
         if (n <= 0) {
-            close_input(s);
-            return;
+            end_input(s);
+            break;
         }
         s->input.start = 0;
         s->input.end = (size_t)n;
@@ -98,6 +117,15 @@ static void pump_input(struct supervisor *s)
     const bool waiting = s->input.start < s->input.end;
     arm(s, s->input.from, TAG_INPUT, EPOLLIN, &s->input.from_armed, !waiting && !s->input.file);
     arm(s, s->input.to, TAG_INPUT_PIPE, EPOLLOUT, &s->input.to_armed, waiting);
+}
+
+static void begin_input(struct supervisor *s)
+{
+    if (s->input.from < 0 || s->input.to < 0 || s->input.from_armed || s->input.file)
+        return;
+    s->input.file = !arm(s, s->input.from, TAG_INPUT, EPOLLIN, &s->input.from_armed, true);
+    if (s->input.file)
+        pump_input(s);
 }
 
 /* ---- output ---- */
@@ -145,6 +173,35 @@ static void drain_stream(struct supervisor *s, unsigned i)
         }
     }
     update_stream(s, i);
+}
+
+/* ---- the terminal ---- */
+
+/* Its one stream is read as standard output and written as standard input. */
+static void take_terminal(struct supervisor *s)
+{
+    struct stream *out = &s->streams[0];
+    if (s->terminal < 0)
+        return;
+    int master = layer_take_descriptor(s->terminal);
+    if (master == -EAGAIN)
+        return;
+    fd_close(&s->terminal);
+    if (master < 0 || fcntl(master, F_SETFL, O_NONBLOCK) < 0)
+        return; /* init failed, and has said why */
+    out->from = master;
+    ioctl(master, TIOCSWINSZ, &s->spawn.terminal.size);
+    update_stream(s, 0);
+    if (s->options.input >= 0)
+        s->input.to = fcntl(master, F_DUPFD_CLOEXEC, 3);
+    begin_input(s);
+}
+
+void supervisor_resize(struct supervisor *s, const struct winsize *size)
+{
+    s->spawn.terminal.size = *size; /* for when it comes */
+    if (s->streams[0].from >= 0)
+        ioctl(s->streams[0].from, TIOCSWINSZ, size);
 }
 
 /* ---- time ---- */
@@ -255,6 +312,7 @@ static void reap_init(struct supervisor *s)
                 (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
     s->max_rss_bytes = (uint64_t)usage.ru_maxrss * 1024;
     fd_close(&s->spawn.pidfd);
+    take_terminal(s);
     if (released(s))
         close_input(s);
     for (unsigned i = 0; i < 2; i++)
@@ -293,17 +351,37 @@ static int make_pipe(struct supervisor *s, int ours[1], int theirs[1], bool we_r
     return 0;
 }
 
+static int open_null(struct supervisor *s, int i)
+{
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    s->spawn.stdio[i] = null < 0 ? -errno : fd_above_standard(null);
+    return s->spawn.stdio[i] < 0 ? fail(s, -s->spawn.stdio[i], "open", "/dev/null") : 0;
+}
+
 static int open_input(struct supervisor *s)
 {
-    if (s->options.input < 0) {
-        int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-        s->spawn.stdio[0] = null < 0 ? -errno : fd_above_standard(null);
-        return s->spawn.stdio[0] < 0 ? fail(s, -s->spawn.stdio[0], "open", "/dev/null") : 0;
+    if (s->options.input >= 0) {
+        s->input.from = s->options.input;
+        s->input.pending = malloc(STREAM_CHUNK);
+        if (s->input.pending == NULL)
+            return fail(s, ENOMEM, "pump standard input", "");
     }
-    s->input.from = s->options.input;
-    s->input.pending = malloc(STREAM_CHUNK);
-    return s->input.pending == NULL ? fail(s, ENOMEM, "pump standard input", "")
-                                    : make_pipe(s, &s->input.to, &s->spawn.stdio[0], false);
+    return s->options.input < 0 || s->plan->tty ? open_null(s, 0)
+                                                : make_pipe(s, &s->input.to, &s->spawn.stdio[0], false);
+}
+
+/* The master comes later, over this pair. */
+static int open_terminal(struct supervisor *s)
+{
+    int pair[2];
+    bool armed = false;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
+        return fail(s, errno, "make a terminal", "socketpair");
+    s->terminal = pair[0];
+    s->spawn.terminal.socket = fd_above_standard(pair[1]);
+    if (s->spawn.terminal.socket < 0)
+        return fail(s, -s->spawn.terminal.socket, "make a terminal", "fcntl");
+    return arm(s, s->terminal, TAG_TERMINAL, EPOLLIN, &armed, true) ? 0 : fail(s, errno, "wait for events", "epoll_ctl");
 }
 
 static int open_output(struct supervisor *s, unsigned i)
@@ -312,12 +390,14 @@ static int open_output(struct supervisor *s, unsigned i)
     struct stream *stream = &s->streams[i];
     struct result_stream *record = i == 0 ? &s->result->out : &s->result->err;
     int from = -1;
-    int r = make_pipe(s, &from, &s->spawn.stdio[1 + i], true);
+    int r = plan->tty ? open_null(s, 1 + (int)i) : make_pipe(s, &from, &s->spawn.stdio[1 + i], true);
     if (stream_open(stream, from, s->options.output[i], record) < 0)
         r = fail(s, ENOMEM, "capture output", "");
     stream->cap = plan->output_bytes;
     stream->cap_passing = plan->output_passing;
     stream->capture = s->options.capture;
+    stream->before = s->options.before_output;
+    stream->user = s->options.user;
     stream->capture_cap = plan->output_bytes == POLICY_UNLIMITED ? CAPTURE_UNLIMITED : CAPTURE_MAX;
     record->captured = BUF_INIT(CAPTURE_MAX);
     if (r == 0 && !arm(s, from, TAG_FROM + i, EPOLLIN, &stream->from_armed, true))
@@ -367,7 +447,7 @@ static int prepare(struct supervisor *s)
         r = layer_cover_prepare(&s->spawn.cover, plan->arena, &s->hide, err);
     for (unsigned i = 0; r == 0 && i < 2; i++)
         r = open_output(s, i);
-    return r;
+    return r == 0 && plan->tty ? open_terminal(s) : r;
 }
 
 static int attempt(struct supervisor *s)
@@ -386,6 +466,7 @@ static int attempt(struct supervisor *s)
     }
     fd_close(&s->spawn.stdio[1]);
     fd_close(&s->spawn.stdio[2]);
+    fd_close(&s->spawn.terminal.socket);
     layer_trees_release(&s->trees);
     if (r < 0) {
         if (s->spawn.pidfd >= 0) {
@@ -418,22 +499,23 @@ int supervisor_start(struct supervisor *s, const struct plan *plan, const struct
                              .workdir = LAYER_WORKDIR_INIT,
                              .epoll = -1,
                              .timer = -1,
+                             .terminal = -1,
                              .cores = host->cores};
     s->input.from = s->input.to = -1;
-    s->spawn = (struct spawn){.plan = plan, .stdio = {-1, -1, -1}, .pidfd = -1, .control = -1, .life = -1};
+    s->spawn = (struct spawn){.plan = plan, .stdio = {-1, -1, -1}, .pidfd = -1, .control = -1, .life = -1,
+                              .terminal = {.socket = -1}};
     for (int i = 0; i < 2; i++)
         s->streams[i] = (struct stream){.from = -1, .to = -1, .out = -1};
     s->started_us = sys_now_us();
+    if (plan->tty) /* now: the caller may change its own when this returns */
+        terminal_like(&s->spawn.terminal, options->input, options->output[0]);
     int r = open_events(s);
     if (r == 0)
         r = open_input(s);
     if (r == 0)
         r = attempt(s);
-    if (r == 0 && s->input.from >= 0) {
-        s->input.file = !arm(s, s->input.from, TAG_INPUT, EPOLLIN, &s->input.from_armed, true);
-        if (s->input.file)
-            pump_input(s);
-    }
+    if (r == 0)
+        begin_input(s);
     return r;
 }
 
@@ -445,6 +527,7 @@ static void release_attempt(struct supervisor *s)
     fd_close(&s->spawn.pidfd);
     fd_close(&s->spawn.control);
     fd_close(&s->spawn.life);
+    fd_close(&s->terminal);
     if (s->spawn.shared != NULL)
         munmap(s->spawn.shared, sizeof *s->spawn.shared);
     s->spawn.shared = NULL;
@@ -460,13 +543,9 @@ int supervisor_again(struct supervisor *s)
     release_attempt(s);
     s->cgroup = LAYER_CGROUP_INIT;
     s->init_gone = s->killed = false;
-    const bool pumped = s->input.from_armed || s->input.file;
     int r = attempt(s);
-    if (r == 0 && s->input.from >= 0 && !pumped) { /* the first attempt did not get as far */
-        s->input.file = !arm(s, s->input.from, TAG_INPUT, EPOLLIN, &s->input.from_armed, true);
-        if (s->input.file)
-            pump_input(s);
-    }
+    if (r == 0) /* if the first attempt did not get as far */
+        begin_input(s);
     return r;
 }
 
@@ -488,6 +567,9 @@ static void handle(struct supervisor *s, unsigned tag)
             s->oom = true;
             supervisor_kill(s);
         }
+        return;
+    case TAG_TERMINAL:
+        take_terminal(s);
         return;
     case TAG_FROM:
     case TAG_FROM + 1:
