@@ -18,6 +18,7 @@ _INTERFACE = "0.1."  # of the library; the structures below are those of its hea
 _DIRECTORIES = ("/usr/local/lib", "/usr/local/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu",
                 "/usr/local/lib/aarch64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib")
 _PKG_CONFIG = "/usr/bin/pkg-config"
+_NO_VARIABLES: dict[str, str] = {}
 
 
 class ErrorStruct(ctypes.Structure):
@@ -63,7 +64,7 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
 
 def _from_pkg_config() -> Iterator[Path]:
     try:
-        found = subprocess.run([_PKG_CONFIG, "--variable=libdir", "cordon"], env={}, text=True,
+        found = subprocess.run([_PKG_CONFIG, "--variable=libdir", "cordon"], env=_NO_VARIABLES, text=True,
                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.DEVNULL, check=True)
     except (OSError, subprocess.CalledProcessError):

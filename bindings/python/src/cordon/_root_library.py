@@ -25,8 +25,8 @@ class Denial(ctypes.Structure):
     _fields_ = [("method", _S), ("mode", _S), ("path", _S), ("code", _S), ("message", _S)]
 
 
-DENIAL_FN = ctypes.CFUNCTYPE(None, _P, ctypes.POINTER(Denial))
-PROGRESS_FN = ctypes.CFUNCTYPE(_INT, _P, _U64, _U64)
+DENIAL_FN: Any = ctypes.CFUNCTYPE(None, _P, ctypes.POINTER(Denial))
+PROGRESS_FN: Any = ctypes.CFUNCTYPE(_INT, _P, _U64, _U64)
 
 
 class Options(ctypes.Structure):

@@ -12,7 +12,7 @@ import shutil
 import sys
 import sysconfig
 from pathlib import Path
-from typing import Any, Generator, List, Optional
+from typing import Any, Callable, Generator, List, Optional, TypeVar, cast
 
 import pytest
 
@@ -26,6 +26,14 @@ _PROGRAMS = (_BESIDE_PYTHON, Path(__file__).parent.parent / "bin" / "cordon",
              Path("/usr/local/bin/cordon"), Path("/usr/bin/cordon"))
 
 
+_Hook = TypeVar("_Hook", bound=Callable[..., Any])
+
+
+def _hookimpl(**options: bool) -> Callable[[_Hook], _Hook]:
+    """pytest's own, which has no types."""
+    return cast(Callable[[_Hook], _Hook], pytest.hookimpl(**options))
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("cordon")
     group.addoption("--cordon", action="store_true",
@@ -36,7 +44,7 @@ def _program() -> Optional[Path]:
     return next((p for p in _PROGRAMS if os.access(p, os.X_OK)), None)
 
 
-@pytest.hookimpl(tryfirst=True)
+@_hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     if not getattr(early_config.known_args_namespace, "cordon", False) or _CONFIG_VARIABLE in os.environ:
         return
@@ -123,13 +131,13 @@ class Plugin:
 
     # -- the hook is on while tests are collected and run, not while pytest writes its own reports
 
-    @pytest.hookimpl(hookwrapper=True)
+    @_hookimpl(hookwrapper=True)
     def pytest_collection(self) -> Generator[None, None, None]:
         self._watch("", [])
         yield
         self._rest()
 
-    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    @_hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, None, None]:
         extra = [str(self.root / w) for mark in item.iter_markers("cordon")
                  for w in mark.kwargs.get("writable", [])]
@@ -157,7 +165,7 @@ class Plugin:
 
     # -- what was tried travels with the report, also from a worker
 
-    @pytest.hookimpl(hookwrapper=True)
+    @_hookimpl(hookwrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item) -> Generator[None, Any, None]:
         outcome = yield
         if self.hook is not None and self.hook.attempts:
