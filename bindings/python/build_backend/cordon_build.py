@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import os
 import platform
 import stat
 import subprocess
@@ -39,7 +40,7 @@ def tag() -> str:
 
 
 def built(name: str) -> Path:
-    path = PROJECT / "build" / name
+    path = Path(os.environ.get("CORDON_BUILD", PROJECT / "build")) / name
     if not path.exists():
         subprocess.run(["make", "-C", str(PROJECT), "all"], check=True)
     return path

@@ -1,5 +1,6 @@
 """run(): results, statuses, and what a policy says."""
 
+import asyncio
 import os
 
 import cordon
@@ -78,7 +79,15 @@ def test_binds(tmp_path):
     assert cordon.run(["true"], cordon.Policy(fs=missing)).ok
 
 
-def test_mappings_profiles_and_timeouts():
+def test_a_refused_start_is_a_result(monkeypatch):
+    monkeypatch.chdir("/")  # which the agent profile would have to give away
+    refused = cordon.run(["true"], profile="agent")
+    assert refused.status == "INTERNAL_ERROR" and "was not started" in refused.explain()
+    assert asyncio.run(cordon.run_async(["true"], profile="agent")) == refused
+
+
+def test_mappings_profiles_and_timeouts(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     assert cordon.run(["true"], {"version": 1, "extends": "module"}).profile == "module"
     assert cordon.run(["true"], profile="agent", policy=cordon.Policy(net="none")).profile == "agent"
     assert cordon.run(["sleep", "60"], timeout=0.1).status == "TIMEOUT"

@@ -123,10 +123,11 @@ def _progress_of(progress: Optional[Progress], failed: List[BaseException]) -> A
     """An exception of the callback stops the call and is raised when it has returned."""
     if progress is None:
         return native.PROGRESS_FN()
+    told = progress  # not None from here on
 
     def call(_user: Any, entries: int, size: int) -> int:
         try:
-            return 0 if progress(entries, size) is not False else 1
+            return 0 if told(entries, size) is not False else 1
         except BaseException as e:
             failed.append(e)
             return 1

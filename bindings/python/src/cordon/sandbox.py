@@ -61,7 +61,7 @@ class Sandbox:
             raise policy_error(error)
 
     def fileno(self) -> int:
-        """Readable when step() has something to do."""
+        """Readable when step() has something to do; -1 once the run is over."""
         return int(library().cordon_sandbox_fd(self._handle))
 
     def step(self) -> bool:
@@ -125,10 +125,10 @@ def run(cmd: Sequence[Word], policy: Optional[AnyPolicy] = None, *, profile: Opt
     """
     sandbox = Sandbox(cmd, document_of(policy, profile, timeout), _input_bytes(input), env, trace_id)
     try:
-        waiting = select.poll()
-        waiting.register(sandbox.fileno(), select.POLLIN)
         # In Python and not in C, so that Ctrl-C and other signal handlers run meanwhile.
         while not sandbox.step():
+            waiting = select.poll()
+            waiting.register(sandbox.fileno(), select.POLLIN)
             waiting.poll()
         return _checked(sandbox.finish(), check)
     finally:
@@ -142,19 +142,24 @@ async def run_async(cmd: Sequence[Word], policy: Optional[AnyPolicy] = None, *,
     """As run(), beside other tasks. Cancelling it ends everything inside."""
     loop = asyncio.get_running_loop()
     sandbox = Sandbox(cmd, document_of(policy, profile, timeout), _input_bytes(input), env, trace_id)
+    try:
+        if not sandbox.step():
+            await _end_of(sandbox, loop)
+        return _checked(sandbox.finish(), check)
+    finally:
+        sandbox.abandon()
+
+
+async def _end_of(sandbox: Sandbox, loop: asyncio.AbstractEventLoop) -> None:
     over: asyncio.Future[None] = loop.create_future()
     descriptor = sandbox.fileno()
 
     def ready() -> None:
-        if sandbox.step() and not over.done():
-            loop.remove_reader(descriptor)
+        if not over.done() and sandbox.step():
             over.set_result(None)
 
+    loop.add_reader(descriptor, ready)
     try:
-        loop.add_reader(descriptor, ready)
-        ready()
         await over
-        return _checked(sandbox.finish(), check)
     finally:
         loop.remove_reader(descriptor)
-        sandbox.abandon()
