@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -58,13 +57,7 @@ static int open_input(const struct cordon_run_options *options)
 {
     if (options == NULL || options->input == NULL)
         return -1;
-    FD_AUTO fd = memfd_create("cordon-input", MFD_CLOEXEC);
-    if (fd < 0)
-        return -errno;
-    int r = fd_write_all(fd, options->input, options->input_len);
-    if (r == 0 && lseek(fd, 0, SEEK_SET) < 0)
-        r = -errno;
-    return r < 0 ? r : fd_take(&fd);
+    return fd_from_memory(options->input, options->input_len);
 }
 
 /* Where the kernel keeps the words that this process was started with, environment included: init
