@@ -78,6 +78,8 @@ int fd_above_standard(int fd)
 int fd_from_memory(const void *data, size_t len)
 {
     FD_AUTO fd = memfd_create("cordon-input", MFD_CLOEXEC);
+    if (fd < 0 && errno == ENOSYS) /* inside a sandbox that counts memory without a cgroup */
+        fd = open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (fd < 0)
         return -errno;
     int r = fd_write_all(fd, data, len);
