@@ -222,7 +222,7 @@ static int call(struct call *c, int argc, char **argv, struct cordon_error *err)
     return session_conclude(s, c->own.exit_style == CALL_EXIT_APCORE ? apcore_exit(c) : session_exit(s));
 }
 
-static void keep_log(const struct call *c, int status)
+static void keep_log(const struct call *c, int log, int status)
 {
     const struct result *result = &c->session.result;
     const struct audit_entry entry = {
@@ -233,8 +233,8 @@ static void keep_log(const struct call *c, int status)
         .exit_code = status,
         .duration_ms = result->duration_ms,
     };
-    if (c->own.audit_log != NULL && c->id != NULL)
-        audit_log_append(c->own.audit_log, &entry);
+    if (c->own.audit_log != NULL)
+        audit_log_append(c->own.audit_log, log, &entry);
 }
 
 static int list(struct call *c, struct cordon_error *err)
@@ -271,8 +271,9 @@ static int begin(struct call *c, int argc, char **argv)
         s->options.exit_style = EXIT_NORMALIZED;
     if (c->own.list)
         return list(c, err);
+    const int log = c->own.audit_log == NULL ? -1 : audit_log_open(c->own.audit_log);
     int status = call(c, argc, argv, err);
-    keep_log(c, status);
+    keep_log(c, log, status);
     return status;
 }
 
