@@ -540,6 +540,7 @@ def test_a_library_module(modules):
     assert r.doc["value"] == {"a": "b"}
     assert r.doc["cmd"][1:3] == ["--internal-sandbox-runner", "c.echo"]  # M2
     assert r.doc["enforced"]["filesystem"]["applied"] is True
+    assert r.doc["usage"]["processes"] == 1  # one sandbox, and one process in it
 
 
 def test_what_a_library_prints_is_not_its_answer(modules):
