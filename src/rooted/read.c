@@ -47,6 +47,9 @@ int cordon_root_read_file(struct cordon_root *root, const char *path, uint64_t l
         return rc;
     if (fd < 0)
         return call_fail(&c, &t, "open", fd == -ENXIO ? -EINVAL : fd);
+    rc = descriptor_read_small(fd, root->max_read_bytes, &out->data, &out->len);
+    if (rc != 0)
+        return rc < 0 ? call_fail(&c, &t, "open", rc) : 0;
     struct stat st;
     rc = descriptor_regular(fd, &st);
     if (rc == -EISDIR)

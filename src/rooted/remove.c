@@ -10,6 +10,7 @@
 #include "base/fd.h"
 #include "rooted/guard.h"
 #include "rooted/sync.h"
+#include "rooted/temporary.h"
 #include "rooted/tree.h"
 
 #define ROUNDS_MAX 64 /* against somebody who fills a directory while we empty it */
@@ -246,6 +247,8 @@ int cordon_root_rmdir(struct cordon_root *root, const char *path, bool recursive
     }
     RACE_POINT("rmdir leaf");
     if (rc == 0)
+        rc = unlink_name(place.dir, place.name, AT_REMOVEDIR);
+    if (rc == -ENOTEMPTY && temporary_sweep_all(root, place.dir, place.name))
         rc = unlink_name(place.dir, place.name, AT_REMOVEDIR);
     return rc < 0 ? call_fail(&c, &t, "rmdir", rc) : 0;
 }

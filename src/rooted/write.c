@@ -10,35 +10,9 @@
 #include "rooted/descriptor.h"
 #include "rooted/guard.h"
 #include "rooted/sync.h"
+#include "rooted/temporary.h"
 
 #define ATTEMPTS_MAX 128 /* against a tree that changes under the call */
-
-bool write_is_temporary(const char *name)
-{
-    return strncmp(name, WRITE_TEMPORARY_PREFIX, sizeof WRITE_TEMPORARY_PREFIX - 1) == 0;
-}
-
-/* A well mixed number that differs from the last; O_EXCL does not need more. */
-static uint64_t next_number(struct cordon_root *root)
-{
-    uint64_t x = atomic_fetch_add(&root->temporary, UINT64_C(0x9e3779b97f4a7c15));
-    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return x ^ (x >> 31);
-}
-
-int write_temporary(struct cordon_root *root, int dir, unsigned mode,
-                    char name[WRITE_TEMPORARY_MAX])
-{
-    for (int i = 0; i < ATTEMPTS_MAX; i++) {
-        snprintf(name, WRITE_TEMPORARY_MAX, WRITE_TEMPORARY_PREFIX "%016llx",
-                 (unsigned long long)next_number(root));
-        int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-        if (fd >= 0 || errno != EEXIST)
-            return fd >= 0 ? fd : -errno;
-    }
-    return -EEXIST;
-}
 
 static int sync_directory(int dir)
 {
@@ -134,8 +108,8 @@ static int write_in_place(struct cordon_root *root, int fd, const void *data, si
 static int replace_by_rename(struct cordon_root *root, const struct resolve_place *place, int old,
                              const struct stat *st, const void *data, size_t len)
 {
-    char temporary[WRITE_TEMPORARY_MAX];
-    FD_AUTO fd = write_temporary(root, place->dir, old >= 0 ? st->st_mode & 0777 : 0666, temporary);
+    char temporary[TEMPORARY_NAME_MAX];
+    FD_AUTO fd = temporary_create(root, place->dir, old >= 0 ? st->st_mode & 0777 : 0666, temporary);
     if (fd < 0)
         return fd;
     int rc = fd_write_all(fd, data, len);

@@ -7,16 +7,6 @@
 #include "rooted/resolve.h"
 #include "rooted/root.h"
 
-#define WRITE_TEMPORARY_PREFIX ".cordon-tmp-"
-#define WRITE_TEMPORARY_MAX 64
-
-/* Our temporary files: never shown in listings and events. */
-bool write_is_temporary(const char *name);
-
-/* Creates one in `dir`; a descriptor for writing or -errno. */
-int write_temporary(struct cordon_root *root, int dir, unsigned mode,
-                    char name[WRITE_TEMPORARY_MAX]);
-
 /*
  * Takes the place of `name`, synced as the root wants; the temporary name is gone in any case.
  * Closes `*fd` before the rename, so that the rename is the last that can fail.
