@@ -65,15 +65,10 @@ int cordon_root_readlink(struct cordon_root *root, const char *path, struct cord
 {
     struct call c = call_begin(root, "readlink", err);
     TARGET_AUTO(t);
-    int rc = target_open(&c, path, "readlink", &t);
+    PLACE_AUTO place = RESOLVE_PLACE_INIT;
+    int rc = target_leaf(&c, path, "readlink", &t, &place);
     if (rc < 0)
         return rc;
-    PLACE_AUTO place = RESOLVE_PLACE_INIT;
-    rc = resolve_place(&t.base, t.mapped.name, false, &place);
-    if (rc == 0)
-        rc = target_check_leaf(&c, &t, &place);
-    if (rc < 0)
-        return call_fail(&c, &t, "readlink", rc);
     char text[PATH_MAX];
     ssize_t len = place.name[0] == '\0' ? (errno = EINVAL, -1)
                                         : readlinkat(place.dir, place.name, text, sizeof text);
