@@ -9,6 +9,7 @@
 
 #include "base/fd.h"
 #include "rooted/names.h"
+#include "rooted/tree.h"
 
 #define ATTEMPTS_MAX 128
 #define LEFT_BEHIND_SECONDS 600 /* nobody writes what is in memory already for so long */
@@ -67,7 +68,7 @@ bool temporary_sweep(const struct cordon_root *root, int dir, const char *name)
 
 bool temporary_sweep_all(const struct cordon_root *root, int dir, const char *name)
 {
-    FD_AUTO fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    FD_AUTO fd = tree_open_dir(dir, name);
     struct names names = {0};
     bool some = false;
     if (fd < 0 || names_read(fd, &names) < 0)

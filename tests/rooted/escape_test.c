@@ -15,6 +15,7 @@
 #include "harness.h"
 #include "rooted/guard.h"
 #include "rooted/resolve.h"
+#include "rooted/temporary.h"
 #include "sys/openat2.h"
 
 static int cp(struct fixture *f, const char *from, const char *to, bool dereference)
@@ -272,7 +273,7 @@ static void disarm_at(int line)
 static void accept(struct fixture *f, int rc, int line)
 {
     static const int fine[] = {0, -EACCES, -ESTALE, -ELOOP, -ENOTDIR, -EEXIST, -ENOENT, -EINVAL,
-                               -EISDIR};
+                               -EISDIR, -ENOTEMPTY};
     for (size_t i = 0; i < sizeof fine / sizeof fine[0]; i++) {
         if (rc == fine[i])
             return;
@@ -523,4 +524,24 @@ TEST(stops_when_the_tree_it_removes_is_moved)
     CHECK_INT(rc, -ESTALE);
     CHECK_HOST(text("%s/elsewhere/d/precious", f.dir), "precious");
     fixture_close(&f);
+}
+
+TEST(sweeps_no_temporary_files_outside)
+{
+    FOR_EACH_FORM(form)
+    {
+        struct fixture f;
+        fixture_open(&f, 0);
+        make_escapes(&f, form);
+        char left[300];
+        snprintf(left, sizeof left, "%s", outside(&f, "dir/" TEMPORARY_PREFIX "x"));
+        host_write(left, "left");
+        temporary_left_behind_seconds = 0;
+        arm("descend", 0, host(&f, form, "in"), outside(&f, "dir"));
+        accept(&f, cordon_root_rmdir(f.root, at(form, "in"), false, &f.err), __LINE__);
+        disarm();
+        CHECK(host_exists(left));
+        host_remove(left);
+        fixture_close(&f);
+    }
 }
