@@ -24,16 +24,20 @@ int descriptor_regular(int fd, struct stat *st)
 
 int descriptor_read_small(int fd, uint64_t max, char **data, size_t *len)
 {
-    char buf[SMALL_BYTES];
-    const ssize_t n = pread(fd, buf, sizeof buf, 0);
-    if (n <= 0 || (size_t)n == sizeof buf || (uint64_t)n > max || lseek(fd, 0, SEEK_END) != n)
-        return 0;
-    char *copy = malloc((size_t)n + 1);
-    if (copy == NULL)
+    char *buf = malloc(SMALL_BYTES);
+    if (buf == NULL)
         return -ENOMEM;
-    memcpy(copy, buf, (size_t)n);
-    copy[n] = '\0';
-    *data = copy;
+    const ssize_t n = pread(fd, buf, SMALL_BYTES, 0);
+    if (n <= 0 || (size_t)n == SMALL_BYTES || (uint64_t)n > max || lseek(fd, 0, SEEK_END) != n) {
+        free(buf);
+        return 0;
+    }
+    if ((size_t)n < SMALL_BYTES / 2) { /* to copy most of it costs more than the rest is worth */
+        char *fitting = realloc(buf, (size_t)n + 1);
+        buf = fitting != NULL ? fitting : buf;
+    }
+    buf[n] = '\0';
+    *data = buf;
     *len = (size_t)n;
     return 1;
 }
