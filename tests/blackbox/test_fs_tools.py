@@ -120,6 +120,7 @@ def test_ripgrep(tools):
     # Beside these options a positional would be a path.
     assert tools.ok("ripgrep", "d", "/etc/passwd", {"options": ["-e", "files"]})["stdout"] == b"a.txt:--files\n"
     assert tools.lines("ripgrep", "d", "/etc", {"options": ["--files"]}) == ["a.txt"]
+    assert b"rust: *.rs\n" in tools.ok("ripgrep", "d", "/etc", {"options": ["--type-list"]})["stdout"]
     assert tools.refused("ripgrep", "d", "x", {"options": ["--pre", "sh"]})["message"] == "Disallowed option: --pre"
 
 
