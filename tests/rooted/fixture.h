@@ -32,7 +32,8 @@ struct fixture {
 };
 
 /* Makes the directories and opens a root with these flags. */
-void fixture_open(struct fixture *f, uint32_t flags);
+/* nonnull: gcc warns of a NULL that it imagines when it adds the checks of sanitizers. */
+__attribute__((nonnull)) void fixture_open(struct fixture *f, uint32_t flags);
 /* Opens the root again with the options as they are now. */
 void fixture_reopen(struct fixture *f);
 void fixture_close(struct fixture *f);
@@ -81,7 +82,7 @@ void make_escapes(const struct fixture *f, const struct form *form);
     } while (0)
 
 /* No field of the error holds a host location. */
-void check_no_leak(const struct fixture *f, const char *file, int line);
+__attribute__((nonnull)) void check_no_leak(const struct fixture *f, const char *file, int line);
 
 /* Content through the interface, compared. */
 void check_content(struct fixture *f, const char *path, const char *want, const char *file,
