@@ -5,6 +5,7 @@
 #include <linux/openat2.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 
@@ -38,22 +39,20 @@ static inline int sys_open_without_links(const char *path, uint64_t flags)
     return (int)sys_call(SYS_openat2, AT_FDCWD, path, &how, sizeof how);
 }
 
+/* For calls that want a name: this one leads to exactly the descriptor. Returns its length. */
 #define SYS_FD_PATH_SIZE 32
-
-/* mount() and its like want a name; this one leads to exactly the descriptor. Returns its length. */
 static inline size_t sys_fd_path(char out[SYS_FD_PATH_SIZE], int fd)
 {
     static const char prefix[] = "/proc/self/fd/";
-    size_t len = sizeof prefix - 1;
     int scale = 1;
-    for (size_t i = 0; i < len; i++)
-        out[i] = prefix[i];
+    memcpy(out, prefix, sizeof prefix - 1);
+    char *p = out + sizeof prefix - 1;
     while (fd / scale >= 10)
         scale *= 10;
     for (; scale > 0; scale /= 10)
-        out[len++] = (char)('0' + fd / scale % 10);
-    out[len] = '\0';
-    return len;
+        *p++ = (char)('0' + fd / scale % 10);
+    *p = '\0';
+    return (size_t)(p - out);
 }
 
 static inline void sys_close(int fd)
