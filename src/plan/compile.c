@@ -67,7 +67,7 @@ int plan_compile(struct plan *plan, struct arena *arena, const struct plan_reque
     struct plan_build b = {
         .plan = plan, .arena = arena, .request = request, .policy = *request->policy, .err = err};
     *plan = (struct plan){.arena = arena, .policy = request->policy, .host = request->host,
-                           .work = request->work};
+                           .work = request->work, .guard = request->guard};
     plan->bare = request->host->refused.userns;
     identity(&b);
     namespaces(&b);

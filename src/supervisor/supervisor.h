@@ -18,6 +18,9 @@ struct supervisor_options {
     int output[2];      /* borrowed; where standard output and error pass on to; -1: nowhere */
     bool capture;       /* keep both streams in the result, up to the cap */
     bool ledger;        /* the result is to hold the ledger: somebody will read it */
+    /* Each distinct violation when it happens, from step(); NULL: nobody wants to know so soon. */
+    void (*on_violation)(void *context, const struct result_violation *violation);
+    void *on_violation_context;
     int signals;        /* borrowed; a signalfd with what the caller wants passed on; -1: none */
     bool death_signal, quick_end; /* see struct spawn */
     char *arguments;    /* the caller's own argument block, to be wiped in init; NULL: none */
