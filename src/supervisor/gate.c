@@ -14,10 +14,10 @@ static void prove(struct fork_gate *gate, int payload)
     for (;;) {
         const struct timespec while_ = {.tv_nsec = 100000000};
         siginfo_t info = {0};
-        struct fork_request request;
+        struct notify_call request;
         if (sys_call(SYS_ppoll, &asked, 1, &while_, 0, 0) > 0 && (asked.revents & POLLIN) != 0 &&
-            layer_fork_gate_next(gate->listener, &request) == 0) {
-            layer_fork_gate_answer(gate->listener, &request, -FORK_GATE_PROOF);
+            layer_notify_next(gate->listener, &request) == 0) {
+            layer_notify_answer(gate->listener, &request, -NOTIFY_PROOF);
             return;
         }
         if ((asked.revents & POLLHUP) != 0 ||
@@ -40,7 +40,7 @@ void gate_open(struct fork_gate *gate, const struct plan *plan, int socket, int 
         gate->listener = -1;
         return;
     }
-    layer_fork_gate_tune(gate->listener);
+    layer_notify_tune(gate->listener);
     prove(gate, payload);
 }
 
@@ -96,12 +96,12 @@ static void decide(struct fork_gate *gate)
         gate->bound++;
         remember(gate, gate->asking.task);
     }
-    layer_fork_gate_answer(gate->listener, &gate->asking, room == ROOM_YES ? 0 : -EAGAIN);
+    layer_notify_answer(gate->listener, &gate->asking, room == ROOM_YES ? 0 : -EAGAIN);
 }
 
 void gate_answer(struct fork_gate *gate)
 {
-    if (layer_fork_gate_next(gate->listener, &gate->asking) == 0) /* else it was killed meanwhile */
+    if (layer_notify_next(gate->listener, &gate->asking) == 0) /* else it was killed meanwhile */
         decide(gate);
 }
 

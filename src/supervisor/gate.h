@@ -3,7 +3,7 @@
 
 #include <time.h>
 
-#include "layer/fork_gate.h"
+#include "layer/notify.h"
 #include "supervisor/spawn.h"
 #include "supervisor/descent.h"
 
@@ -19,7 +19,7 @@ struct fork_gate {
         uint64_t at_us;
     } granted[GATE_PENDING]; /* a ring: forks that may not have happened yet */
     unsigned next;
-    struct fork_request asking;
+    struct notify_call asking;
     bool undecided; /* whether there is room shows when those have happened: `asking` waits so long */
     struct descent descent;
 };

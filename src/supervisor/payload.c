@@ -8,9 +8,9 @@
 #include <signal.h>
 #include <stdint.h>
 
-#include "layer/fork_gate.h"
 #include "layer/landlock.h"
 #include "layer/network.h"
+#include "layer/notify.h"
 #include "layer/privileges.h"
 #include "layer/seccomp.h"
 #include "supervisor/spawn.h"
@@ -65,12 +65,12 @@ static uint32_t enter_gate(struct spawn *s)
 {
     uint32_t seen = 0;
     layer_no_new_privs(&seen, NULL);
-    int listener = layer_fork_gate_install();
+    int listener = layer_notify_install(LISTEN_FORKS);
     if (listener < 0)
         return 0; /* below somebody else's: init learns it when the socket closes */
     long r = layer_pass_descriptor(s->gate_socket, listener);
     sys_close(listener);
-    return r == 0 && layer_fork_gate_proven() ? PROOF_GATE : 0;
+    return r == 0 && layer_notify_forks_proven() ? PROOF_GATE : 0;
 }
 
 /* Steps that need nothing from init, and run while it mounts. */
