@@ -15,6 +15,7 @@
 #include "cli/options.h"
 #include "cli/outfile.h"
 #include "cli/switches.h"
+#include "cli/violation.h"
 #include "layer/probe.h"
 #include "layer/refusal.h"
 #include "supervisor/supervisor.h"
@@ -256,7 +257,12 @@ static int supervise(struct session *s)
 {
     const bool pass = !s->options.json && !s->options.format_text;
     struct supervisor supervisor;
+    struct violation_notes notes = {.fix = "write to a place that --rw names, or to the current directory where the "
+                                           "profile makes it writable",
+                                    .quiet = s->options.quiet};
     struct supervisor_options options = {
+        .on_violation = violation_say,
+        .on_violation_context = &notes,
         .input = s->options.stdin_none ? -1 : STDIN_FILENO,
         .capture = wants_document(s),
         .ledger = wants_document(s),
