@@ -143,9 +143,9 @@ bool listener_alive(struct listener *self)
         sys_pidfd_signal(self->pidfd, SIGCONT);
     const uint32_t begun = __atomic_load_n(&self->records->begun, __ATOMIC_RELAXED);
     const uint32_t done = __atomic_load_n(&self->records->done, __ATOMIC_RELAXED);
-    const bool stuck = begun != done && begun == self->begun;
+    self->stuck = begun != done && begun == self->begun ? self->stuck + 1 : 0;
     self->begun = begun;
-    return !stuck;
+    return self->stuck < LISTENER_PATIENCE;
 }
 
 bool listener_finished(const struct listener *self)

@@ -259,6 +259,30 @@ TEST(a_handed_file_opens_no_way_out)
     end();
 }
 
+/* The words are read once: what another thread makes of them afterwards is not what is granted. */
+TEST(words_that_change_meanwhile_gain_nothing)
+{
+    project();
+    run("import ctypes, threading\n"
+        "libc = ctypes.CDLL(None)\n"
+        "cache, config = b'src/__pycache__/x\\0', b'config.toml\\0'\n"
+        "buf = ctypes.create_string_buffer(cache, 32)\n"
+        "stop = []\n"
+        "def flip():\n"
+        "    while not stop:\n"
+        "        ctypes.memmove(buf, config, len(config)); ctypes.memmove(buf, cache, len(cache))\n"
+        "t = threading.Thread(target=flip); t.start()\n"
+        "for i in range(3000):\n"
+        "    f = libc.open(buf, os.O_WRONLY|os.O_CREAT|os.O_TRUNC, 0o644)\n"
+        "    if f >= 0: os.write(f, b'x'); os.close(f)\n"
+        "    libc.unlink(buf)\n"
+        "stop.append(1); t.join()\n");
+    CHECK_STR(get("config.toml"), "keep");
+    CHECK_INT(box.result.exited, 1);
+    CHECK_INT(box.result.exit_code, 0);
+    end();
+}
+
 TEST(the_test_that_runs_is_named)
 {
     char notes[128];
