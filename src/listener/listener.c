@@ -157,10 +157,8 @@ bool listener_finished(const struct listener *self)
 
 void listener_collect(const struct listener *self, struct result_violations *out)
 {
-    if (self->records == NULL)
-        return;
-    out->watched = true;
-    record_collect(self->records, out);
+    if (self->records != NULL)
+        record_collect(self->records, out);
 }
 
 void listener_release(struct listener *self)

@@ -213,6 +213,7 @@ void verdict(const struct supervisor *s, struct result *result)
                     plan->bare ? "user namespaces" : "a new procfs", met->what, met->subject,
                     text_errno_name(met->errnum));
     }
+    result->violations.watched = (proof & PROOF_LISTENER) != 0;
     warn_of_listener(s, result);
     if (s->trees.unmapped[0] != '\0')
         result_warn(result, "owners in '%s' cannot be mapped: files of root are not the payload's own there",

@@ -24,6 +24,7 @@ static struct box {
     struct plan plan;
     struct supervisor supervisor;
     struct result result;
+    enum plan_on_violation on_violation;
     unsigned told;
 } box;
 
@@ -106,7 +107,7 @@ static void run_with(const char *code, const char *notes)
         .host = &box.host,
         .command = command,
         .caller_env = environ,
-        .guard = {.root = box.root, .caches = caches, .test_notes = notes}};
+        .guard = {.root = box.root, .caches = caches, .test_notes = notes, .on_violation = box.on_violation}};
     struct cordon_error err = {0};
     CHECK_INT(layer_probe(&box.host, &box.arena, &box.policy, environ, NULL), 0);
     if (plan_compile(&box.plan, &box.arena, &request, &err) < 0)
@@ -280,6 +281,18 @@ TEST(words_that_change_meanwhile_gain_nothing)
     CHECK_STR(get("config.toml"), "keep");
     CHECK_INT(box.result.exited, 1);
     CHECK_INT(box.result.exit_code, 0);
+    end();
+}
+
+TEST(a_report_leaves_the_verdict_alone)
+{
+    project();
+    box.on_violation = VIOLATIONS_REPORT;
+    run("t(open, 'config.toml', 'w'); raise SystemExit(3)");
+    CHECK_INT(box.result.violations.total, 1);
+    CHECK(box.result.violations.watched);
+    CHECK_INT(box.result.status, STATUS_NONZERO_EXIT);
+    CHECK_INT(result_exit_child(&box.result), 3);
     end();
 }
 
