@@ -14,6 +14,7 @@
 #include "cli/progress.h"
 #include "cli/switches.h"
 #include "cli/terminal.h"
+#include "cli/violation.h"
 #include "layer/probe.h"
 #include "layer/refusal.h"
 #include "supervisor/supervisor.h"
@@ -264,12 +265,31 @@ static void run_plan(struct session *s, struct supervisor *supervisor, const str
     progress_end(progress);
 }
 
+/* Where violations are told, and what must make way for it. */
+struct telling {
+    struct violation_notes notes;
+    struct progress *progress;
+};
+
+static void tell_violation(void *context, const struct result_violation *violation)
+{
+    struct telling *telling = context;
+    progress_erase(telling->progress);
+    violation_say(&telling->notes, violation);
+}
+
 static void supervise(struct session *s)
 {
     struct supervisor supervisor;
     struct cli_terminal terminal = CLI_TERMINAL_INIT;
     struct progress progress = PROGRESS_INIT;
+    struct telling telling = {.notes = {.fix = "write to a place that --rw names, or to the current directory where "
+                                               "the profile makes it writable",
+                                        .quiet = s->options.quiet},
+                              .progress = &progress};
     struct supervisor_options options = {
+        .on_violation = tell_violation,
+        .on_violation_context = &telling,
         .input = s->input,
         .capture = s->capture || wants_document(s),
         .ledger = wants_document(s),

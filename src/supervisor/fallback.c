@@ -28,7 +28,7 @@ bool supervisor_fall_back(struct supervisor *s, struct plan *plan, struct host *
      * again: the rules are idempotent. */
     const struct plan_request request = {
         .policy = plan->policy, .host = host, .command = plan->argv, .caller_env = plan->envp, .work = plan->work,
-        .tty = plan->tty};
+        .guard = plan->guard, .tty = plan->tty};
     struct arena *arena = plan->arena;
     if (s->spawn.shared != NULL)
         s->spawn.shared->failed = s->spawn.shared->payload_failed = false;

@@ -35,6 +35,7 @@ struct shared {
     struct cordon_error payload_error;
 
     uint32_t proof;  /* enum proof, by init and payload in turn */
+    int listen_errno; /* why nobody listens; 0: somebody does, or nobody was asked to */
     bool keys_shared; /* no session keyring of its own: the key quota is used up */
     bool executing;  /* the payload got as far as execve() */
     int exec_errno;  /* and this is what the last candidate answered; 0: it runs */
@@ -64,6 +65,7 @@ struct spawn {
     int life;     /* owned; read end: its end means that the supervisor is gone */
     int gate_socket; /* bare: over which init gets the listener from the payload process; -1: none */
     struct terminal terminal;
+    int listen_socket; /* borrowed; over which the listener of guard mode gets its descriptor; -1: none */
     int ruleset;  /* init makes it for both; -1: none */
     bool death_signal; /* ask the kernel for one, too: only if no thread may end before the run */
     bool quick_end;    /* leave the end of the mounts to the kernel: answers sooner, costs throughput */

@@ -14,7 +14,8 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "layer/fork_gate.h"
+#include "layer/notify.h"
+#include "supervisor/events.h"
 #include "supervisor/verdict.h"
 #include "sys/process.h"
 
@@ -23,109 +24,11 @@
 #define CAPTURE_MAX (64u * 1024 * 1024)
 #define TICK_MIN_US 5000
 #define TICK_MAX_US 100000
-
-enum tag { TAG_INIT, TAG_TIMER, TAG_SIGNALS, TAG_OOM, TAG_TERMINAL, TAG_FROM, TAG_SINK = TAG_FROM + 2, TAG_INPUT = TAG_SINK + 2, TAG_INPUT_PIPE };
+#define LISTEN_US 1000000 /* how often the listener is looked after */
 
 static int fail(struct supervisor *s, int errnum, const char *what, const char *subject)
 {
     return err_set(&s->result->error, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, errnum, what, subject);
-}
-
-/* Adds or removes; false if this kind of descriptor cannot be polled. */
-static bool arm(struct supervisor *s, int fd, unsigned tag, uint32_t events, bool *armed, bool want)
-{
-    struct epoll_event event = {.events = events, .data.u32 = tag};
-    if (fd < 0 || *armed == want)
-        return true;
-    if (epoll_ctl(s->epoll, want ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, fd, &event) < 0 && want)
-        return false;
-    *armed = want;
-    return true;
-}
-
-/* ---- standard input ---- */
-
-static void close_input(struct supervisor *s)
-{
-    arm(s, s->input.from, TAG_INPUT, 0, &s->input.from_armed, false);
-    fd_close(&s->input.to); /* leaves the epoll by itself */
-    s->input.from = -1;
-}
-
-static void write_input(struct supervisor *s)
-{
-    while (s->input.start < s->input.end) {
-        ssize_t n = fd_write_quietly(s->input.to, s->input.pending + s->input.start, s->input.end - s->input.start);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0 && errno != EAGAIN)
-            close_input(s); /* the payload does not want to read: its business */
-        if (n < 0)
-            return;
-        s->input.start += (size_t)n;
-    }
-}
-
-/* On a terminal an end of input is a key; in the midst of a line the first one only sends the line. */
-static void end_input(struct supervisor *s)
-{
-    static const char keys[] = {4, 4};
-    if (!s->plan->tty) {
-        close_input(s);
-        return;
-    }
-    const bool midst = s->input.end > 0 && s->input.pending[s->input.end - 1] != '\n';
-    arm(s, s->input.from, TAG_INPUT, 0, &s->input.from_armed, false);
-    s->input.from = -1;
-    s->input.start = 0;
-    s->input.end = midst ? 2 : 1;
-    memcpy(s->input.pending, keys, s->input.end);
-    write_input(s);
-}
-
-/*
- * Until the payload is on its way the reading end is held here too: a run that the host refuses is
- * started again, and what was read from the caller must not be lost with the first attempt.
- */
-static bool released(const struct supervisor *s)
-{
-    return s->spawn.shared != NULL &&
-           __atomic_load_n(&s->spawn.shared->released, __ATOMIC_ACQUIRE) != GATE_CLOSED;
-}
-
-static void pump_input(struct supervisor *s)
-{
-    if (released(s))
-        fd_close(&s->spawn.stdio[0]);
-    do {
-        write_input(s);
-        if (s->input.to < 0 || s->input.from < 0 || s->input.start < s->input.end)
-            break;
-        ssize_t n = read(s->input.from, s->input.pending, STREAM_CHUNK);
-        if (n < 0 && (errno == EINTR || errno == EAGAIN))
-            break;
-        if (n <= 0) {
-            end_input(s);
-            break;
-        }
-        s->input.start = 0;
-        s->input.end = (size_t)n;
-        write_input(s);
-    } while (s->input.file && s->input.to >= 0 && s->input.start == s->input.end);
-    if (s->input.to < 0)
-        return;
-    const bool waiting = s->input.start < s->input.end;
-    arm(s, s->input.from, TAG_INPUT, EPOLLIN, &s->input.from_armed, !waiting && !s->input.file);
-    arm(s, s->input.to, TAG_INPUT_PIPE, EPOLLOUT, &s->input.to_armed, waiting);
-}
-
-static void begin_input(struct supervisor *s)
-{
-    if (s->input.from < 0 || s->input.to < 0 || s->input.from_armed || s->input.file)
-        return;
-    s->input.file = !arm(s, s->input.from, TAG_INPUT, EPOLLIN, &s->input.from_armed, true);
-    if (s->input.file)
-        pump_input(s);
 }
 
 /* ---- output ---- */
@@ -134,8 +37,8 @@ static void update_stream(struct supervisor *s, unsigned i)
 {
     struct stream *stream = &s->streams[i];
     const bool pending = stream_pending(stream);
-    arm(s, stream->from, TAG_FROM + i, EPOLLIN, &stream->from_armed, !pending);
-    if (!arm(s, stream->out, TAG_SINK + i, EPOLLOUT, &stream->out_armed, pending)) {
+    supervisor_arm(s, stream->from, TAG_FROM + i, EPOLLIN, &stream->from_armed, !pending);
+    if (!supervisor_arm(s, stream->out, TAG_SINK + i, EPOLLOUT, &stream->out_armed, pending)) {
         stream->broken = true; /* not a thing that one can wait for */
         stream->start = stream->end;
     }
@@ -194,7 +97,7 @@ static void take_terminal(struct supervisor *s)
     update_stream(s, 0);
     if (s->options.input >= 0)
         s->input.to = fcntl(master, F_DUPFD_CLOEXEC, 3);
-    begin_input(s);
+    input_begin(s);
 }
 
 void supervisor_resize(struct supervisor *s, const struct winsize *size)
@@ -208,9 +111,9 @@ void supervisor_resize(struct supervisor *s, const struct winsize *size)
 
 static void set_timer(struct supervisor *s)
 {
-    const uint64_t times[] = {s->deadline_us, s->kill_us, s->tick_us};
+    const uint64_t times[] = {s->deadline_us, s->kill_us, s->tick_us, s->listen_us};
     uint64_t next = 0;
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
         if (times[i] != 0 && (next == 0 || times[i] < next))
             next = times[i];
     }
@@ -245,6 +148,46 @@ static void look_at_cpu(struct supervisor *s, uint64_t now)
     s->tick_us = now + (left < TICK_MIN_US ? TICK_MIN_US : left > TICK_MAX_US ? TICK_MAX_US : left);
 }
 
+/* ---- the listener ---- */
+
+static void tell_violations(struct supervisor *s)
+{
+    struct result_violation violation;
+    while (listener_tell(&s->listener, &violation)) {
+        if (s->options.on_violation != NULL)
+            s->options.on_violation(s->options.on_violation_context, &violation);
+    }
+}
+
+/* Its last words; then it is nobody's any more. */
+static void end_listener(struct supervisor *s)
+{
+    if (s->listener.pidfd < 0)
+        return;
+    tell_violations(s);
+    listener_collect(&s->listener, &s->result->violations);
+    listener_release(&s->listener);
+    s->listen_us = 0;
+}
+
+/* Calls would wait for it for ever, or get an answer that nobody expects: nothing goes on without it. */
+static void lose_listener(struct supervisor *s)
+{
+    s->listener_lost = !s->init_gone && !listener_finished(&s->listener);
+    end_listener(s);
+    if (s->listener_lost)
+        supervisor_kill(s);
+}
+
+static void look_after_listener(struct supervisor *s, uint64_t now)
+{
+    /* With nobody left to listen to it has a moment to write down what it saw last. */
+    if (!listener_alive(&s->listener) || s->init_gone)
+        lose_listener(s);
+    else
+        s->listen_us = now + LISTEN_US;
+}
+
 static void look_at_clock(struct supervisor *s)
 {
     uint64_t expirations;
@@ -262,6 +205,8 @@ static void look_at_clock(struct supervisor *s)
     }
     if (s->tick_us != 0 && now >= s->tick_us)
         look_at_cpu(s, now);
+    if (s->listen_us != 0 && now >= s->listen_us)
+        look_after_listener(s, now);
     set_timer(s);
 }
 
@@ -308,13 +253,17 @@ static void reap_init(struct supervisor *s)
         nudge_collector();
     s->impatient = s->timed_out || s->result->caller_signal != 0;
     s->deadline_us = s->kill_us = s->tick_us = 0; /* what comes now is not the payload's time */
+    if (s->listener.pidfd >= 0) {
+        s->listen_us = sys_now_us() + LISTEN_US;
+        set_timer(s);
+    }
     s->cpu_us = (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 +
                 (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
     s->max_rss_bytes = (uint64_t)usage.ru_maxrss * 1024;
     fd_close(&s->spawn.pidfd);
     take_terminal(s);
-    if (released(s))
-        close_input(s);
+    if (supervisor_released(s))
+        input_close(s);
     for (unsigned i = 0; i < 2; i++)
         drain_stream(s, i);
 }
@@ -381,7 +330,7 @@ static int open_terminal(struct supervisor *s)
     s->spawn.terminal.socket = fd_above_standard(pair[1]);
     if (s->spawn.terminal.socket < 0)
         return fail(s, -s->spawn.terminal.socket, "make a terminal", "fcntl");
-    return arm(s, s->terminal, TAG_TERMINAL, EPOLLIN, &armed, true) ? 0 : fail(s, errno, "wait for events", "epoll_ctl");
+    return supervisor_arm(s, s->terminal, TAG_TERMINAL, EPOLLIN, &armed, true) ? 0 : fail(s, errno, "wait for events", "epoll_ctl");
 }
 
 static int open_output(struct supervisor *s, unsigned i)
@@ -400,7 +349,7 @@ static int open_output(struct supervisor *s, unsigned i)
     stream->user = s->options.user;
     stream->capture_cap = plan->output_bytes == POLICY_UNLIMITED ? CAPTURE_UNLIMITED : CAPTURE_MAX;
     record->captured = BUF_INIT(CAPTURE_MAX);
-    if (r == 0 && !arm(s, from, TAG_FROM + i, EPOLLIN, &stream->from_armed, true))
+    if (r == 0 && !supervisor_arm(s, from, TAG_FROM + i, EPOLLIN, &stream->from_armed, true))
         r = fail(s, errno, "wait for events", "epoll_ctl");
     return r;
 }
@@ -412,9 +361,9 @@ static int open_events(struct supervisor *s)
     s->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     if (s->epoll < 0 || s->timer < 0)
         return fail(s, errno, "wait for events", "epoll");
-    bool ok = arm(s, s->timer, TAG_TIMER, EPOLLIN, &armed, true);
+    bool ok = supervisor_arm(s, s->timer, TAG_TIMER, EPOLLIN, &armed, true);
     armed = false;
-    ok = ok && arm(s, s->options.signals, TAG_SIGNALS, EPOLLIN, &armed, true);
+    ok = ok && supervisor_arm(s, s->options.signals, TAG_SIGNALS, EPOLLIN, &armed, true);
     return ok ? 0 : fail(s, errno, "wait for events", "epoll_ctl");
 }
 
@@ -426,9 +375,21 @@ static int prepare_cgroup(struct supervisor *s)
     int r = layer_cgroup_prepare(&s->cgroup, host, &s->plan->cgroup, &s->result->error);
     const int oom = layer_cgroup_oom_fd(&s->cgroup);
     const uint32_t events = layer_cgroup_oom_events(&s->cgroup) == EPOLLPRI ? EPOLLPRI : EPOLLIN;
-    if (r == 0 && oom >= 0 && !arm(s, oom, TAG_OOM, events, &armed, true))
+    if (r == 0 && oom >= 0 && !supervisor_arm(s, oom, TAG_OOM, events, &armed, true))
         r = fail(s, errno, "wait for events", "epoll_ctl");
     return r;
+}
+
+/* Root, guard mode: where owners cannot be mapped the command has less than it was promised. */
+static int refuse_unmapped(struct supervisor *s)
+{
+    struct cordon_error *err = &s->result->error;
+    if (!s->trees.partial || s->plan->policy->allow_partial)
+        return 0;
+    err_set(err, CORDON_ERROR_PARTIAL, CORDON_LAYER_MOUNTS, 0, "map the owners of", s->trees.unmapped);
+    err_why(err, "its file system has no id-mapped mounts, so that files of root are not the command's own there");
+    err_remedy(err, "run as an ordinary user; --allow-partial runs without it and says so in the result");
+    return -EOPNOTSUPP;
 }
 
 /* What each attempt has of its own. */
@@ -445,6 +406,10 @@ static int prepare(struct supervisor *s)
         r = layer_hide_prepare(&s->hide, plan->arena, plan, err);
     if (r == 0)
         r = layer_cover_prepare(&s->spawn.cover, plan->arena, &s->hide, err);
+    if (r == 0)
+        r = refuse_unmapped(s);
+    if (r == 0 && plan->listen)
+        r = listener_start(&s->listener, plan, plan->bare ? -1 : s->trees.project, err);
     for (unsigned i = 0; r == 0 && i < 2; i++)
         r = open_output(s, i);
     return r == 0 && plan->tty ? open_terminal(s) : r;
@@ -460,6 +425,7 @@ static int attempt(struct supervisor *s)
         s->spawn.trees = s->trees.of_step != NULL ? &s->trees : NULL;
         s->spawn.death_signal = s->options.death_signal;
         s->spawn.quick_end = s->options.quick_end;
+        s->spawn.listen_socket = s->listener.socket;
         s->spawn.arguments.start = s->options.arguments;
         s->spawn.arguments.size = s->options.arguments_size;
         r = spawn_start(&s->spawn, &s->result->error);
@@ -467,6 +433,7 @@ static int attempt(struct supervisor *s)
     fd_close(&s->spawn.stdio[1]);
     fd_close(&s->spawn.stdio[2]);
     fd_close(&s->spawn.terminal.socket);
+    fd_close(&s->listener.socket);
     layer_trees_release(&s->trees);
     if (r < 0) {
         if (s->spawn.pidfd >= 0) {
@@ -478,12 +445,19 @@ static int attempt(struct supervisor *s)
     }
 
     bool armed = false;
-    arm(s, s->spawn.pidfd, TAG_INIT, EPOLLIN, &armed, true);
+    supervisor_arm(s, s->spawn.pidfd, TAG_INIT, EPOLLIN, &armed, true);
     if (plan->wall_ms != POLICY_UNLIMITED)
         s->deadline_us = s->started_us + plan->wall_ms * 1000;
     if (plan->cgroup.cpu_usage)
         s->tick_us = s->started_us + TICK_MIN_US;
-    if (s->deadline_us != 0 || s->tick_us != 0)
+    if (plan->listen) {
+        armed = false;
+        supervisor_arm(s, s->listener.pidfd, TAG_LISTENER, EPOLLIN, &armed, true);
+        armed = false;
+        supervisor_arm(s, s->listener.event, TAG_VIOLATION, EPOLLIN, &armed, true);
+        s->listen_us = s->started_us + LISTEN_US;
+    }
+    if (s->deadline_us != 0 || s->tick_us != 0 || s->listen_us != 0)
         set_timer(s);
     return 0;
 }
@@ -497,13 +471,15 @@ int supervisor_start(struct supervisor *s, const struct plan *plan, const struct
                              .result = result,
                              .cgroup = LAYER_CGROUP_INIT,
                              .workdir = LAYER_WORKDIR_INIT,
+                             .listener = LISTENER_INIT,
+                             .trees = LAYER_TREES_INIT,
                              .epoll = -1,
                              .timer = -1,
                              .terminal = -1,
                              .cores = host->cores};
     s->input.from = s->input.to = -1;
     s->spawn = (struct spawn){.plan = plan, .stdio = {-1, -1, -1}, .pidfd = -1, .control = -1, .life = -1,
-                              .terminal = {.socket = -1}};
+                              .listen_socket = -1, .terminal = {.socket = -1}};
     for (int i = 0; i < 2; i++)
         s->streams[i] = (struct stream){.from = -1, .to = -1, .out = -1};
     s->started_us = sys_now_us();
@@ -515,7 +491,7 @@ int supervisor_start(struct supervisor *s, const struct plan *plan, const struct
     if (r == 0)
         r = attempt(s);
     if (r == 0)
-        begin_input(s);
+        input_begin(s);
     return r;
 }
 
@@ -534,6 +510,8 @@ static void release_attempt(struct supervisor *s)
     if (s->spawn.stack != NULL)
         munmap(s->spawn.stack, SPAWN_STACK);
     s->spawn.stack = NULL;
+    listener_release(&s->listener);
+    s->listen_us = 0;
     layer_cgroup_release(&s->cgroup);
     layer_workdir_remove(&s->workdir);
 }
@@ -545,7 +523,7 @@ int supervisor_again(struct supervisor *s)
     s->init_gone = s->killed = false;
     int r = attempt(s);
     if (r == 0) /* if the first attempt did not get as far */
-        begin_input(s);
+        input_begin(s);
     return r;
 }
 
@@ -571,6 +549,14 @@ static void handle(struct supervisor *s, unsigned tag)
     case TAG_TERMINAL:
         take_terminal(s);
         return;
+    case TAG_LISTENER:
+        if (s->listener.pidfd >= 0)
+            lose_listener(s);
+        return;
+    case TAG_VIOLATION:
+        if (s->listener.pidfd >= 0)
+            tell_violations(s);
+        return;
     case TAG_FROM:
     case TAG_FROM + 1:
         read_stream(s, tag - TAG_FROM);
@@ -584,7 +570,7 @@ static void handle(struct supervisor *s, unsigned tag)
         return;
     default:
         if (s->input.to >= 0)
-            pump_input(s);
+            input_pump(s);
         return;
     }
 }
@@ -595,7 +581,7 @@ bool supervisor_step(struct supervisor *s, bool wait)
     int n = epoll_wait(s->epoll, events, 8, wait ? -1 : 0);
     for (int i = 0; i < n; i++)
         handle(s, events[i].data.u32);
-    if (!s->init_gone)
+    if (!s->init_gone || s->listener.pidfd >= 0)
         return false;
     for (int i = 0; i < 2; i++) {
         if (s->streams[i].from >= 0 || stream_pending(&s->streams[i]))

@@ -9,6 +9,7 @@
 #include "layer/hide.h"
 #include "layer/trees.h"
 #include "layer/workdir.h"
+#include "listener/listener.h"
 #include "plan/plan.h"
 #include "result/result.h"
 #include "supervisor/spawn.h"
@@ -21,6 +22,9 @@ struct supervisor_options {
     void (*before_output)(void *user); /* called before something is passed on; NULL: nobody minds */
     void *user;
     bool ledger;        /* the result is to hold the ledger: somebody will read it */
+    /* Each distinct violation when it happens, from step(); NULL: nobody wants to know so soon. */
+    void (*on_violation)(void *context, const struct result_violation *violation);
+    void *on_violation_context;
     int signals;        /* borrowed; a signalfd with what the caller wants passed on; -1: none */
     bool death_signal, quick_end; /* see struct spawn */
     char *arguments;    /* the caller's own argument block, to be wiped in init; NULL: none */
@@ -37,6 +41,7 @@ struct supervisor {
     struct layer_trees trees;   /* owned */
     struct layer_workdir workdir; /* owned */
     struct layer_hide hide;     /* in the plan's arena */
+    struct listener listener;     /* owned */
     struct stream streams[2];   /* owned */
     int epoll, timer;           /* owned */
     int terminal;               /* owned; over which init sends the master of the terminal; -1: none, or it came */
@@ -49,8 +54,9 @@ struct supervisor {
         size_t start, end;
     } input;
     unsigned cores;
-    uint64_t started_us, deadline_us, kill_us, tick_us; /* 0: not set */
+    uint64_t started_us, deadline_us, kill_us, tick_us, listen_us; /* 0: not set */
     bool timed_out, killed, init_gone, cpu_hit, oom;
+    bool listener_lost; /* it ended, or got stuck, before those that it listens to */
     bool impatient; /* output that nobody takes now is dropped */
     int overflow; /* 1 + index of the stream that ran over; 0: none */
     uint64_t cpu_us;

@@ -2,7 +2,7 @@
 
 #include <fcntl.h>
 
-#include "layer/fork_gate.h"
+#include "layer/notify.h"
 #include "sys/files.h"
 
 #define MULTIPLEXER "/dev/pts/ptmx"
