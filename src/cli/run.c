@@ -33,8 +33,9 @@ struct session {
     struct host host;
     struct plan plan;
     struct result result;
+    struct supervisor supervisor;
     struct outfile document, streams[2];
-    int signals; /* owned */
+    int signals;
     char *arguments;
     size_t arguments_size;
 };
@@ -255,7 +256,7 @@ static int never_started(struct session *s)
 static int supervise(struct session *s)
 {
     const bool pass = !s->options.json && !s->options.format_text;
-    struct supervisor supervisor;
+    struct supervisor *supervisor = &s->supervisor;
     struct supervisor_options options = {
         .input = s->options.stdin_none ? -1 : STDIN_FILENO,
         .capture = wants_document(s),
@@ -270,14 +271,14 @@ static int supervise(struct session *s)
         options.output[i] = s->streams[i].fd >= 0 ? s->streams[i].fd : pass ? 1 + i : -1;
     if (s->plan.wipe)
         wipe_environment();
-    bool running = supervisor_start(&supervisor, &s->plan, &s->host, &options, &s->result) == 0;
+    bool running = supervisor_start(supervisor, &s->plan, &s->host, &options, &s->result) == 0;
     do {
-        while (running && !supervisor_step(&supervisor, true)) {
+        while (running && !supervisor_step(supervisor, true)) {
         }
-        running = supervisor_fall_back(&supervisor, &s->plan, &s->host);
+        running = supervisor_fall_back(supervisor, &s->plan, &s->host);
     } while (running);
-    supervisor_finish(&supervisor);
-    int lost = supervisor_lost_output(&supervisor);
+    supervisor_conclude(supervisor);
+    int lost = supervisor_lost_output(supervisor);
     if (lost != 0) {
         struct cordon_error err = {0};
         err_set(&err, CORDON_ERROR_IO, CORDON_LAYER_OUTPUT, lost, "pass on output", s->plan.command);
@@ -329,14 +330,19 @@ static void add_warning(void *result, const char *pointer, const char *text)
     result_warn(result, "%s (policy %s)", text, pointer);
 }
 
-static int run(struct session *s, int argc, char **argv)
+static int parse(struct session *s, int argc, char **argv)
 {
     char cwd[4096];
-    struct cordon_error *err = &s->result.error;
     const struct options_setting setting = {.profile = PROFILE_STAGE,
                                             .arena = &s->arena,
                                             .cwd = getcwd(cwd, sizeof cwd)};
-    int r = options_parse_command(&s->options, &setting, argc - 2, argv + 2, err);
+    return options_parse_command(&s->options, &setting, argc - 2, argv + 2, &s->result.error);
+}
+
+static int run(struct session *s, int argc, char **argv)
+{
+    struct cordon_error *err = &s->result.error;
+    int r = parse(s, argc, argv);
     if (r >= 0 && s->options.help) {
         put_help();
         return 0;
@@ -375,10 +381,11 @@ static int run(struct session *s, int argc, char **argv)
 
 int cli_run(int argc, char **argv)
 {
-    struct session s = {.arena = ARENA_INIT(POLICY_ARENA_BYTES),
-                        .document = OUTFILE_INIT,
-                        .streams = {OUTFILE_INIT, OUTFILE_INIT},
-                        .signals = -1};
+    /* Not on the stack, which may be small; untouched pages cost nothing here. Memory and
+     * descriptors are the kernel's to take back: it does that at once, and faster. */
+    static struct session s;
+    s.arena = ARENA_INIT(POLICY_ARENA_BYTES);
+    s.document = s.streams[0] = s.streams[1] = OUTFILE_INIT;
     result_init(&s.result);
     s.result.backend_kind = "native";
     s.result.backend_effective = true;
@@ -386,8 +393,5 @@ int cli_run(int argc, char **argv)
     outfile_release(&s.document);
     for (int i = 0; i < 2; i++)
         outfile_release(&s.streams[i]);
-    fd_close(&s.signals);
-    result_release(&s.result);
-    arena_free(&s.arena);
     return status;
 }

@@ -8,6 +8,7 @@
 #include "layer/bind.h"
 #include "sys/files.h"
 #include "sys/mounting.h"
+#include "sys/statx.h"
 
 #define TMPFS_MAGIC 0x01021994
 #define ST_RDONLY_FLAG 0x0001
@@ -398,7 +399,7 @@ static int prepared_for(size_t step, const struct layer_trees *trees, const stru
     return trees == NULL ? -1 : trees->of_step[step];
 }
 
-int layer_mounts_apply(const struct plan *plan, const struct layer_trees *trees, uint32_t *proof,
+int layer_mounts_build(const struct plan *plan, const struct layer_trees *trees, uint32_t *proof,
                        struct cordon_error *err)
 {
     struct seen seen = {.readonly = true, .nesting = true};
@@ -420,7 +421,15 @@ int layer_mounts_apply(const struct plan *plan, const struct layer_trees *trees,
         r = seal(plan, err);
     if (r < 0)
         return r;
+    if (!seen.nesting)
+        *proof |= PROOF_NO_NESTING;
+    if (seen.readonly)
+        *proof |= PROOF_READONLY;
+    return 0;
+}
 
+int layer_mounts_enter(uint32_t *proof, struct cordon_error *err)
+{
     /* Old and new root are stacked on "."; until the detach "/.." would reach the old one, so
      * nobody is released in between. */
     long rc = sys_pivot_root(".", ".");
@@ -432,11 +441,16 @@ int layer_mounts_apply(const struct plan *plan, const struct layer_trees *trees,
         return fail(err, rc, "leave the old root", "/");
 
     *proof |= PROOF_MOUNTNS;
-    if (!seen.nesting)
-        *proof |= PROOF_NO_NESTING;
-    if (seen.readonly && is_readonly("/") && is_readonly("/proc/sys"))
-        *proof |= PROOF_READONLY;
+    if (!is_readonly("/") || !is_readonly("/proc/sys"))
+        *proof &= ~(uint32_t)PROOF_READONLY;
     if (is_own_dev())
         *proof |= PROOF_DEVICES;
     return 0;
+}
+
+uint64_t layer_mounts_root(void)
+{
+    struct sys_statx st = {0};
+    sys_call(SYS_statx, AT_FDCWD, "/", 0, SYS_STATX_MNT_ID, &st);
+    return st.mnt_id;
 }

@@ -1,5 +1,6 @@
 #include "layer/namespaces.h"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <sys/stat.h>
 
@@ -9,22 +10,28 @@
 #define CLONE_NEWCGROUP 0x02000000
 #endif
 
-uint64_t layer_namespaces_flags(const struct plan *plan)
+uint64_t layer_namespaces_of_clone(const struct plan *plan)
 {
-    if (plan->bare)
-        return 0;
-    uint64_t flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWUTS;
-    flags |= plan->pidns ? CLONE_NEWPID : 0;
+    return plan->bare ? 0 : CLONE_NEWUSER | (plan->pidns ? CLONE_NEWPID : 0);
+}
+
+uint64_t layer_namespaces_of_init(const struct plan *plan)
+{
+    uint64_t flags = CLONE_NEWNS | CLONE_NEWUTS;
     flags |= plan->ipcns ? CLONE_NEWIPC : 0;
-    /* With a cgroup init makes this one itself, after it has entered: the root of the namespace is
-     * taken at that moment. */
-    flags |= plan->cgroupns && !plan->use_cgroup ? CLONE_NEWCGROUP : 0;
+    /* The root of this one is taken at the moment it is made: init has entered the cgroup, if any. */
+    flags |= plan->cgroupns ? CLONE_NEWCGROUP : 0;
     return flags;
 }
 
-uint64_t layer_namespace_inode(enum namespace which)
+int layer_namespaces_open(void)
 {
-    static const char *const paths[] = {[NS_IPC] = "/proc/self/ns/ipc", [NS_NET] = "/proc/self/ns/net"};
+    return sys_open(AT_FDCWD, "/proc/self/ns", O_PATH | O_DIRECTORY, 0);
+}
+
+uint64_t layer_namespace_inode(int dir, enum namespace which)
+{
+    static const char *const names[] = {[NS_IPC] = "ipc", [NS_NET] = "net"};
     struct stat st;
-    return sys_call(SYS_newfstatat, AT_FDCWD, paths[which], &st, 0) == 0 ? st.st_ino : 0;
+    return sys_call(SYS_newfstatat, dir, names[which], &st, 0) == 0 ? st.st_ino : 0;
 }

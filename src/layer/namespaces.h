@@ -14,8 +14,17 @@ struct namespace_ids {
     uint64_t inode[NAMESPACE_COUNT]; /* 0: not known */
 };
 
-/* Flags for the first clone; the network namespace is not among them. */
-uint64_t layer_namespaces_flags(const struct plan *plan);
+/* Flags for the first clone: what must exist before anything else can. */
+uint64_t layer_namespaces_of_clone(const struct plan *plan);
 
-/* Of the calling process; 0 if it cannot be read. Raw calls. */
-uint64_t layer_namespace_inode(enum namespace which);
+/*
+ * The others, which init makes and the payload process joins: it has more important things to
+ * begin with. The network namespace is among neither.
+ */
+uint64_t layer_namespaces_of_init(const struct plan *plan);
+
+/* The directory of links for the calling process; it stays usable in another mount namespace. */
+int layer_namespaces_open(void);
+
+/* By that directory, of the process that opened it; 0 if it cannot be read. Raw calls. */
+uint64_t layer_namespace_inode(int dir, enum namespace which);

@@ -91,15 +91,22 @@ int init_enter_cgroup(struct spawn *s)
     long r = layer_cgroup_enter(s->cgroup);
     if (r < 0)
         return init_fail(s, CORDON_LAYER_CGROUP, r, "enter the cgroup", "cgroup.procs");
-    /* Now: the root of the namespace is the group that the process is in. */
-    r = s->plan->cgroupns ? sys_call(SYS_unshare, CLONE_NEWCGROUP) : 0;
-    if (r < 0)
-        return init_fail(s, CORDON_LAYER_CGROUP, r, "make a cgroup namespace", "unshare");
     __atomic_or_fetch(&s->shared->proof, PROOF_CGROUP, __ATOMIC_RELAXED);
     return 0;
 }
 
-/* Waits until the payload process has its network namespace; it may have died instead. */
+/* While the payload process makes the network namespace, the most expensive one. */
+static int make_namespaces(struct spawn *s)
+{
+    long r = sys_call(SYS_unshare, layer_namespaces_of_init(s->plan));
+    if (r < 0)
+        return init_fail(s, CORDON_LAYER_NAMESPACES, r, "make namespaces", "unshare");
+    __atomic_store_n(&s->shared->unshared, GATE_OPEN, __ATOMIC_RELEASE);
+    sys_futex_wake(&s->shared->unshared);
+    return 0;
+}
+
+/* Waits until the payload process is in all of its namespaces; it may have died instead. */
 int init_wait_for_payload(struct spawn *s, int payload)
 {
     uint32_t *word = &s->shared->network;
@@ -133,25 +140,25 @@ static int build(struct spawn *s, int payload, int payload_fd)
     struct shared *shared = s->shared;
     uint32_t seen = 0;
 
-    if (!plan->switch_user) {
-        int r = become_user(s);
-        if (r < 0)
-            return r;
-    }
+    int r = make_namespaces(s);
+    if (r == 0 && !plan->switch_user)
+        r = become_user(s);
+    if (r < 0)
+        return r;
     sys_call(SYS_sethostname, HOSTNAME, sizeof HOSTNAME - 1);
-    int r = layer_mounts_apply(plan, s->trees, &seen, &shared->error);
+    r = layer_mounts_build(plan, s->trees, &seen, &shared->error);
+    if (r == 0)
+        r = init_wait_for_payload(s, payload); /* before the roots change: it joins what was built */
+    if (r == 0)
+        r = layer_mounts_enter(&seen, &shared->error);
     if (r == 0 && s->ruleset >= 0)
         r = layer_landlock_rules(plan, s->ruleset, &shared->error);
     if (r < 0)
         return r;
+    shared->root = layer_mounts_root();
     /* The maps could be written. */
     seen |= PROOF_USERNS | (sys_call(SYS_getpid) == 1 ? PROOF_PIDNS : 0);
-    if (spawn_has_own(s, NS_IPC))
-        seen |= PROOF_IPCNS;
 
-    r = init_wait_for_payload(s, payload);
-    if (r < 0)
-        return r;
     if (plan->netns) { /* init is not left in the host's network */
         long rc = sys_call(SYS_setns, payload_fd, CLONE_NEWNET);
         if (rc < 0)
@@ -237,8 +244,11 @@ bool init_reap(struct spawn *s, int payload)
 _Noreturn static void finish(struct spawn *s, int payload)
 {
     siginfo_t info;
-    long r;
-    signal_all(s, payload, SIGKILL);
+    /* Orphans are init's children: without any child nobody is left. To signal all would look at
+     * every process of the host. */
+    long r = sys_waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT, NULL);
+    if (!s->plan->pidns || r != -ECHILD)
+        signal_all(s, payload, SIGKILL);
     do {
         r = sys_waitid(P_ALL, 0, &info, WEXITED, NULL);
         s->shared->processes += r == 0;
@@ -301,21 +311,21 @@ _Noreturn static __attribute__((noinline)) void namespace_init(struct spawn *s)
 {
     int payload_fd = -1;
 
-    sys_call(SYS_setsid); /* a terminal's signals are the supervisor's to pass on */
     sys_default_action(SIGCHLD); /* a caller that ignores it would make children vanish unseen */
     init_close_strangers(s);
     init_tie_to_supervisor(s);
     if (init_enter_cgroup(s) < 0 || (s->plan->switch_user && become_user(s) < 0))
         init_give_up(s, 0);
     init_create_ruleset(s);
-    int children = init_watch_children(s);
     int payload = clone(spawn_payload, s->stack + SPAWN_STACK, CLONE_VM | CLONE_PIDFD | SIGCHLD, s, &payload_fd);
     if (payload < 0) {
         init_fail(s, CORDON_LAYER_PROCESS, -errno, "clone the payload process", "clone");
         init_give_up(s, 0);
     }
+    sys_call(SYS_setsid); /* a terminal's signals are the supervisor's to pass on */
     if (build(s, payload, payload_fd) < 0)
         init_give_up(s, payload);
+    int children = init_watch_children(s);
     struct watch watch;
     watch_start(&watch, s);
     __atomic_store_n(&s->shared->released, GATE_OPEN, __ATOMIC_RELEASE);

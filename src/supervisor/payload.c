@@ -73,6 +73,39 @@ static uint32_t enter_gate(struct spawn *s)
     return r == 0 && layer_fork_gate_proven() ? PROOF_GATE : 0;
 }
 
+/* The namespaces that init makes meanwhile. By its pidfd: it is the parent, and dumpable until then. */
+static int join_init(struct spawn *s)
+{
+    while (__atomic_load_n(&s->shared->unshared, __ATOMIC_ACQUIRE) == GATE_CLOSED)
+        sys_futex_wait(&s->shared->unshared, GATE_CLOSED, NULL); /* should init die, so does this process */
+    long init = sys_call(SYS_pidfd_open, sys_call(SYS_getppid), 0);
+    if (init < 0)
+        return fail(s, init, "open init", "pidfd_open");
+    long r = sys_call(SYS_setns, init, layer_namespaces_of_init(s->plan));
+    sys_close((int)init);
+    return r < 0 ? err_set(&s->shared->payload_error, CORDON_ERROR_SETUP, CORDON_LAYER_NAMESPACES, (int)-r,
+                           "join namespaces", "setns")
+                 : 0;
+}
+
+/* A network namespace of its own, and all others with init. */
+static int enter_namespaces(struct spawn *s, uint32_t *seen)
+{
+    const struct plan *plan = s->plan;
+    if (plan->bare)
+        return 0;
+    const int links = layer_namespaces_open(); /* in the new root there is no /proc yet */
+    int r = layer_network_apply(plan, seen, &s->shared->payload_error);
+    if (r == 0)
+        r = join_init(s);
+    if (r == 0 && plan->netns && spawn_has_own(s, links, NS_NET))
+        *seen |= PROOF_NETNS;
+    if (r == 0 && plan->ipcns && spawn_has_own(s, links, NS_IPC))
+        *seen |= PROOF_IPCNS;
+    sys_close(links);
+    return r;
+}
+
 /* Steps that need nothing from init, and run while it mounts. */
 static int prepare(struct spawn *s, const struct sock_fprog *filter, int *ruleset)
 {
@@ -81,11 +114,9 @@ static int prepare(struct spawn *s, const struct sock_fprog *filter, int *rulese
     uint32_t *proof = &shared->proof;
     uint32_t seen = plan->gate ? enter_gate(s) : 0;
 
-    int r = layer_network_apply(plan, &seen, &shared->payload_error);
+    int r = enter_namespaces(s, &seen);
     if (r < 0)
         return r;
-    if (plan->netns && spawn_has_own(s, NS_NET))
-        seen |= PROOF_NETNS;
     __atomic_or_fetch(proof, seen, __ATOMIC_RELAXED);
     __atomic_store_n(&shared->network, GATE_OPEN, __ATOMIC_RELEASE);
     sys_futex_wake(&shared->network);
@@ -136,6 +167,8 @@ static int confine(struct spawn *s, int ruleset)
     struct shared *shared = s->shared;
     uint32_t seen = layer_identity_proven(plan) ? PROOF_IDENTITY : 0;
 
+    if (!plan->bare && layer_mounts_root() != shared->root)
+        return fail(s, -EXDEV, "stand on the new root", "/");
     long r = sys_call(SYS_chdir, plan->cwd);
     if (r < 0) {
         err_set(&shared->payload_error, CORDON_ERROR_POLICY, CORDON_LAYER_PROCESS, (int)-r,

@@ -25,8 +25,10 @@ enum limit_hit { HIT_NONE, HIT_MEMORY, HIT_CPU, HIT_BLIND };
 /* The shared page. Words that somebody waits on are futexes. */
 struct shared {
     uint32_t mapped;   /* supervisor -> init: the id maps are written (root only) */
-    uint32_t network;  /* payload -> init: the network namespace exists */
+    uint32_t unshared; /* init -> payload: the namespaces exist that it is to join */
+    uint32_t network;  /* payload -> init: it is in those, and in a network namespace of its own */
     uint32_t released; /* init -> payload: go */
+    uint64_t root;     /* init's, as layer_mounts_root() tells it: the payload's must be the same */
 
     bool failed; /* init gave up before the payload was released */
     struct cordon_error error;
@@ -75,10 +77,10 @@ struct spawn {
     int control; /* owned; write end of life: a byte is a signal for everything inside */
 };
 
-/* The caller's namespace is known, and this process has another one. */
-static inline bool spawn_has_own(const struct spawn *s, enum namespace which)
+/* The caller's namespace is known, and this process, to which `dir` belongs, has another one. */
+static inline bool spawn_has_own(const struct spawn *s, int dir, enum namespace which)
 {
-    const uint64_t inode = layer_namespace_inode(which);
+    const uint64_t inode = layer_namespace_inode(dir, which);
     return inode != 0 && s->outside.inode[which] != 0 && inode != s->outside.inode[which];
 }
 
