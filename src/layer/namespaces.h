@@ -10,7 +10,9 @@
 
 enum namespace { NS_IPC, NS_NET, NAMESPACE_COUNT };
 
+/* The namespaces of a process before it made or joined others. */
 struct namespace_ids {
+    int dir;                         /* owned; its links, usable in another mount namespace */
     uint64_t inode[NAMESPACE_COUNT]; /* 0: not known */
 };
 
@@ -23,8 +25,9 @@ uint64_t layer_namespaces_of_clone(const struct plan *plan);
  */
 uint64_t layer_namespaces_of_init(const struct plan *plan);
 
-/* The directory of links for the calling process; it stays usable in another mount namespace. */
-int layer_namespaces_open(void);
+/* Of the calling process, for layer_namespace_changed() in the same one. Raw calls. */
+void layer_namespaces_note(struct namespace_ids *before);
+void layer_namespaces_forget(struct namespace_ids *before);
 
-/* By that directory, of the process that opened it; 0 if it cannot be read. Raw calls. */
-uint64_t layer_namespace_inode(int dir, enum namespace which);
+/* Both are known, and they differ. */
+bool layer_namespace_changed(const struct namespace_ids *before, enum namespace which);

@@ -139,7 +139,9 @@ static int build(struct spawn *s, int payload, int payload_fd)
     const struct plan *plan = s->plan;
     struct shared *shared = s->shared;
     uint32_t seen = 0;
+    struct namespace_ids before;
 
+    layer_namespaces_note(&before);
     int r = make_namespaces(s);
     if (r == 0 && !plan->switch_user)
         r = become_user(s);
@@ -164,6 +166,12 @@ static int build(struct spawn *s, int payload, int payload_fd)
         if (rc < 0)
             return init_fail(s, CORDON_LAYER_NETWORK, rc, "join the network namespace", "setns");
     }
+    /* What the payload joined in one call with the root that it compares, and what init joined. */
+    if (plan->ipcns && layer_namespace_changed(&before, NS_IPC))
+        seen |= PROOF_IPCNS;
+    if (plan->netns && layer_namespace_changed(&before, NS_NET))
+        seen |= PROOF_NETNS;
+    layer_namespaces_forget(&before);
     init_seal(s, &seen);
     __atomic_or_fetch(&shared->proof, seen, __ATOMIC_RELAXED);
     return 0;

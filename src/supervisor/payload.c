@@ -91,19 +91,10 @@ static int join_init(struct spawn *s)
 /* A network namespace of its own, and all others with init. */
 static int enter_namespaces(struct spawn *s, uint32_t *seen)
 {
-    const struct plan *plan = s->plan;
-    if (plan->bare)
+    if (s->plan->bare)
         return 0;
-    const int links = layer_namespaces_open(); /* in the new root there is no /proc yet */
-    int r = layer_network_apply(plan, seen, &s->shared->payload_error);
-    if (r == 0)
-        r = join_init(s);
-    if (r == 0 && plan->netns && spawn_has_own(s, links, NS_NET))
-        *seen |= PROOF_NETNS;
-    if (r == 0 && plan->ipcns && spawn_has_own(s, links, NS_IPC))
-        *seen |= PROOF_IPCNS;
-    sys_close(links);
-    return r;
+    int r = layer_network_apply(s->plan, seen, &s->shared->payload_error);
+    return r < 0 ? r : join_init(s);
 }
 
 /* Steps that need nothing from init, and run while it mounts. */

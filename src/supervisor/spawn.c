@@ -81,9 +81,6 @@ int spawn_start(struct spawn *s, struct cordon_error *err)
     if (list_descriptors(s) < 0)
         return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, ENOMEM, "list descriptors", "");
     layer_identity_prepare(&s->identity, s->plan);
-    FD_AUTO namespaces = layer_namespaces_open();
-    for (int i = 0; i < NAMESPACE_COUNT; i++)
-        s->outside.inode[i] = layer_namespace_inode(namespaces, (enum namespace)i);
 
     /* Nothing may interrupt the children before they are what they are to be. */
     const uint64_t all = ~UINT64_C(0);

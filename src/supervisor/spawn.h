@@ -59,7 +59,6 @@ struct spawn {
     const struct layer_trees *trees;    /* borrowed; mounts made with root's rights; NULL: none */
     int *keep;                          /* borrowed; the descriptors that init needs, sorted */
     size_t keep_count;
-    struct namespace_ids outside;
     int stdio[3]; /* owned; what the payload gets as 0, 1, 2 */
     int life;     /* owned; read end: its end means that the supervisor is gone */
     int gate_socket; /* bare: over which init gets the listener from the payload process; -1: none */
@@ -76,13 +75,6 @@ struct spawn {
     int pidfd;   /* owned */
     int control; /* owned; write end of life: a byte is a signal for everything inside */
 };
-
-/* The caller's namespace is known, and this process, to which `dir` belongs, has another one. */
-static inline bool spawn_has_own(const struct spawn *s, int dir, enum namespace which)
-{
-    const uint64_t inode = layer_namespace_inode(dir, which);
-    return inode != 0 && s->outside.inode[which] != 0 && inode != s->outside.inode[which];
-}
 
 /* The two children. */
 _Noreturn void spawn_init(struct spawn *s);

@@ -22,12 +22,14 @@ TEST(init_makes_the_others_but_for_the_network)
 
 TEST(the_inode_tells_a_fresh_namespace_from_the_old_one)
 {
-    const int dir = layer_namespaces_open();
-    const uint64_t ipc = layer_namespace_inode(dir, NS_IPC);
-    const uint64_t net = layer_namespace_inode(dir, NS_NET);
-    CHECK(ipc != 0 && net != 0);
-    CHECK(layer_namespace_inode(dir, NS_IPC) == ipc);
+    struct namespace_ids before;
+    layer_namespaces_note(&before);
+    CHECK(before.inode[NS_IPC] != 0 && before.inode[NS_NET] != 0);
+    CHECK(!layer_namespace_changed(&before, NS_IPC));
     enter_namespaces(CLONE_NEWIPC | CLONE_NEWNS);
-    CHECK(layer_namespace_inode(dir, NS_IPC) != ipc);
-    CHECK(layer_namespace_inode(dir, NS_NET) == net);
+    CHECK(layer_namespace_changed(&before, NS_IPC));
+    CHECK(!layer_namespace_changed(&before, NS_NET));
+    before.inode[NS_IPC] = 0; /* not known: nothing is claimed */
+    CHECK(!layer_namespace_changed(&before, NS_IPC));
+    layer_namespaces_forget(&before);
 }
