@@ -54,6 +54,15 @@ static long make_file(const char *path, unsigned mode)
     return fd;
 }
 
+/* An empty one, to mount onto. */
+static long make_place(const char *path, unsigned mode)
+{
+    long r = sys_call(SYS_mknodat, AT_FDCWD, path, S_IFREG | mode, 0);
+    if (r == -ENOENT && (r = make_parents(path)) == 0)
+        r = sys_call(SYS_mknodat, AT_FDCWD, path, S_IFREG | mode, 0);
+    return r == -EEXIST ? 0 : r;
+}
+
 static int write_file(const struct plan_step *step, struct cordon_error *err)
 {
     long fd = make_file(step->target, step->mode);
@@ -114,11 +123,9 @@ static int mount_tmpfs(const struct plan_step *step, struct cordon_error *err)
 static int open_target(const struct plan_step *step, bool directory, struct cordon_error *err)
 {
     if ((step->flags & STEP_MAKE) != 0) {
-        long r = directory ? make_dir(step->target, 0755) : make_file(step->target, 0444);
+        long r = directory ? make_dir(step->target, 0755) : make_place(step->target, 0444);
         if (r < 0)
             return fail(err, r, "create mount point", step->target);
-        if (!directory)
-            sys_close((int)r);
     }
     int fd = sys_open_in_root(AT_FDCWD, step->target, O_PATH);
     if (fd == -ENOENT || fd == -ENOTDIR)
@@ -177,11 +184,10 @@ static int bind_tree(const struct plan_step *step, int prepared, bool *readonly,
 
 static int bind_device(const struct plan_step *step, struct cordon_error *err)
 {
-    long fd = make_file(step->target, 0666);
-    if (fd < 0)
-        return fail(err, fd, "create file", step->target);
-    sys_close((int)fd);
-    long r = sys_mount(step->source, step->target, NULL, MS_BIND, NULL);
+    long r = make_place(step->target, 0666);
+    if (r < 0)
+        return fail(err, r, "create file", step->target);
+    r = sys_mount(step->source, step->target, NULL, MS_BIND, NULL);
     return r < 0 ? fail(err, r, "mount device", step->source) : 0;
 }
 

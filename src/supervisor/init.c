@@ -121,13 +121,17 @@ int init_wait_for_payload(struct spawn *s, int payload)
     return __atomic_load_n(word, __ATOMIC_ACQUIRE) == GATE_OPEN ? 0 : -ECANCELED;
 }
 
+void init_wipe_arguments(const struct spawn *s)
+{
+    if (s->plan->wipe && s->arguments.start != NULL) /* /proc/1/cmdline is for everybody to read */
+        memset(s->arguments.start, 0, s->arguments.size);
+}
+
 /* Only when setns() and the id maps need it no more. The memory is the payload's too, until exec. */
 void init_seal(struct spawn *s, uint32_t *seen)
 {
     if (!s->plan->wipe)
         return;
-    if (s->arguments.start != NULL) /* /proc/1/cmdline is for everybody to read */
-        memset(s->arguments.start, 0, s->arguments.size);
     sys_prctl(PR_SET_DUMPABLE, 0, 0);
     if (sys_prctl(PR_GET_DUMPABLE, 0, 0) == 0)
         *seen |= PROOF_INIT_SEALED;
@@ -315,6 +319,17 @@ void init_create_ruleset(struct spawn *s)
         init_give_up(s, 0);
 }
 
+/*
+ * These pages are still the supervisor's, too, and the first write copies them. While the payload
+ * process shares the memory, each copy would have to interrupt the other core.
+ */
+static __attribute__((noinline)) void own_the_stack(void)
+{
+    volatile char room[3 * 4096];
+    for (size_t i = 0; i < sizeof room; i += 4096)
+        room[i] = 0;
+}
+
 _Noreturn static __attribute__((noinline)) void namespace_init(struct spawn *s)
 {
     int payload_fd = -1;
@@ -325,6 +340,8 @@ _Noreturn static __attribute__((noinline)) void namespace_init(struct spawn *s)
     if (init_enter_cgroup(s) < 0 || (s->plan->switch_user && become_user(s) < 0))
         init_give_up(s, 0);
     init_create_ruleset(s);
+    init_wipe_arguments(s);
+    own_the_stack();
     int payload = clone(spawn_payload, s->stack + SPAWN_STACK, CLONE_VM | CLONE_PIDFD | SIGCHLD, s, &payload_fd);
     if (payload < 0) {
         init_fail(s, CORDON_LAYER_PROCESS, -errno, "clone the payload process", "clone");
