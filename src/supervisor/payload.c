@@ -78,11 +78,12 @@ static int join_init(struct spawn *s)
 {
     while (__atomic_load_n(&s->shared->unshared, __ATOMIC_ACQUIRE) == GATE_CLOSED)
         sys_futex_wait(&s->shared->unshared, GATE_CLOSED, NULL); /* should init die, so does this process */
-    long init = sys_call(SYS_pidfd_open, sys_call(SYS_getppid), 0);
-    if (init < 0)
-        return fail(s, init, "open init", "pidfd_open");
-    long r = sys_call(SYS_setns, init, layer_namespaces_of_init(s->plan));
+    const long parent = sys_call(SYS_getppid);
+    const long init = parent == 0 ? -ESRCH : sys_call(SYS_pidfd_open, parent, 0);
+    const long r = init < 0 ? init : sys_call(SYS_setns, init, layer_namespaces_of_init(s->plan));
     sys_close((int)init);
+    if (r == -ESRCH) /* it has been killed, and this process is next: not a failure to report */
+        sys_exit(1);
     return r < 0 ? err_set(&s->shared->payload_error, CORDON_ERROR_SETUP, CORDON_LAYER_NAMESPACES, (int)-r,
                            "join namespaces", "setns")
                  : 0;
