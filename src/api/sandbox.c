@@ -104,7 +104,7 @@ static int start(struct cordon_sandbox *s, const struct cordon_run_options *opti
         return r;
     }
     struct supervisor_options so = {
-        .input = s->input, .output = {-1, -1}, .capture = true, .ledger = true, .signals = -1, .quick_end = true};
+        .input = s->input, .output = {-1, -1}, .capture = true, .ledger = true, .signals = -1};
     find_arguments(&so);
     s->started = true;
     r = supervisor_start(&s->supervisor, &s->plan, &s->host, &so, result);
