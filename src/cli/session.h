@@ -9,6 +9,7 @@
 #include "cli/outfile.h"
 #include "plan/plan.h"
 #include "result/result.h"
+#include "supervisor/supervisor.h"
 
 struct session {
     struct arena arena;
@@ -16,6 +17,7 @@ struct session {
     struct host host;
     struct plan plan;
     struct result result;
+    struct supervisor supervisor;
     struct outfile document, streams[2];
     int signals; /* owned */
     char *arguments;
@@ -30,7 +32,10 @@ struct session {
     struct buf value;      /* JSON text that it returned; empty: none */
 };
 
+/* Of static memory, still zero: pages that a run does not touch cost nothing. */
 void session_init(struct session *s);
+
+/* Removes what must not stay; memory and descriptors are the kernel's to take back, which is faster. */
 void session_release(struct session *s);
 
 /* After the options: copies the command, opens the caller's files. The error is in the result. */
