@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/nearest.h"
+#include "cli/audit.h"
 #include "cli/commands.h"
 #include "cli/doctor.h"
 #include "cli/fs.h"
@@ -33,6 +34,7 @@ static int run_fs(int argc, char **argv)
 
 static const struct command commands[] = {
     {"run", "run a command under a policy", cli_run},
+    {"audit", "find tests that would touch real files", cli_audit},
     {"fs", "one file operation that cannot leave a directory", run_fs},
     {"policy", "show, check, normalize policies; make one from effects", run_policy},
     {"doctor", "what this host can enforce, why not, and how to get it", cli_doctor},
