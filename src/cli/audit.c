@@ -138,11 +138,20 @@ static int scan_path(struct audit *a, const char *path, struct cordon_error *err
     return r < 0 ? usage_error(err, -r, "audit", path, NULL) : 0;
 }
 
+static bool is_beneath(const char *path, const char *dir)
+{
+    char below[PATH_MAX], above[PATH_MAX];
+    const size_t len = realpath(dir, above) == NULL ? 0 : strlen(above);
+    return len > 0 && realpath(path, below) != NULL && strncmp(below, above, len) == 0 &&
+           below[len] == '/';
+}
+
+/* A hook names files from the directory that it starts in. */
 static int open_project(struct project *project, struct arena *arena, const char *path,
                         struct cordon_error *err)
 {
     char start[PATH_MAX];
-    if (path == NULL) {
+    if (path == NULL || (!is_directory(path) && is_beneath(path, "."))) {
         path = ".";
     } else if (!is_directory(path)) {
         const char *slash = strrchr(path, '/');
