@@ -36,7 +36,12 @@ bool layer_notify_forks_proven(void)
 bool layer_notify_writes_proven(void)
 {
     /* Were it let through: no such address, and no such descriptor. */
-    return sys_call(SYS_unlinkat, -1, 0, 0) == -NOTIFY_PROOF;
+    return sys_call(SYS_unlinkat, -1, 0, NOTIFY_PROOF) == -NOTIFY_PROOF;
+}
+
+bool layer_notify_is_proof(const struct notify_call *call)
+{
+    return call->number == SYS_unlinkat && call->args[1] == 0 && (int)call->args[2] == NOTIFY_PROOF;
 }
 
 int layer_notify_next(int listener, struct notify_call *out)

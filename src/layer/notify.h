@@ -16,7 +16,7 @@
 
 #include "layer/filter/variant.h"
 
-/* Answered to the first call of each kind, which is our own and asks just this. */
+/* Answered to one call of each kind, which is our own and asks just this. */
 #define NOTIFY_PROOF 3899
 
 struct notify_call {
@@ -37,6 +37,7 @@ bool layer_notify_writes_proven(void);
 /* The owner: the next call that waits; 0 or -errno (ENOENT: it gave up meanwhile). */
 int layer_notify_next(int listener, struct notify_call *out);
 bool layer_notify_is_fork(const struct notify_call *call);
+bool layer_notify_is_proof(const struct notify_call *call); /* that no write would be */
 
 /* Still waiting: what was read of its memory before is what it asked. */
 bool layer_notify_valid(int listener, const struct notify_call *call);

@@ -206,10 +206,30 @@ static int map_host(struct layer_trees *self, struct arena *arena, int userns, s
     return r;
 }
 
+/* For the listener, which has the payload's rights: it must see the owners that the payload sees. */
+static int map_project(struct layer_trees *self, const struct plan *plan, int userns, struct cordon_error *err)
+{
+    const struct plan_step step = {.kind = STEP_BIND, .flags = STEP_LISTED, .source = plan->guard.root};
+    struct stat st;
+    bool skip = false;
+    if (!plan->listen || step.source == NULL)
+        return 0;
+    FD_AUTO source = bind_open(&step, &skip, &st, err);
+    if (source < 0)
+        return source;
+    self->project = bind_clone(source, &step, userns, err);
+    if (self->project == -EINVAL || self->project == -EOPNOTSUPP) {
+        note_unmapped(self, step.source);
+        self->project = -1;
+        return 0;
+    }
+    return self->project < 0 ? self->project : 0;
+}
+
 int layer_trees_prepare(struct layer_trees *self, struct arena *arena, const struct plan *plan,
                         struct cordon_error *err)
 {
-    *self = (struct layer_trees){0};
+    *self = LAYER_TREES_INIT;
     if (!plan->switch_user || !plan->own_tree)
         return 0;
     self->of_step = arena_array(arena, plan->step_count, sizeof *self->of_step);
@@ -225,6 +245,8 @@ int layer_trees_prepare(struct layer_trees *self, struct arena *arena, const str
     int r = plan->fs_mode == FS_GUARD ? map_host(self, arena, userns, err) : 0;
     if (r == 0)
         r = map_binds(self, plan, userns, err);
+    if (r == 0)
+        r = map_project(self, plan, userns, err);
     if (r < 0)
         layer_trees_release(self);
     return r;
@@ -236,6 +258,7 @@ void layer_trees_release(struct layer_trees *self)
         fd_close(&self->of_step[i]);
     for (size_t i = 0; i < self->host_count; i++)
         fd_close(&self->host[i].fd);
+    fd_close(&self->project);
     self->of_step = NULL;
     self->host = NULL;
     self->step_count = self->host_count = 0;
