@@ -199,7 +199,8 @@ int session_plan(struct session *s)
     const struct plan_request request = {.policy = &s->options.policy,
                                          .host = &s->host,
                                          .command = s->options.command,
-                                         .caller_env = environ};
+                                         .caller_env = environ,
+                                         .guard = s->guard};
     return plan_compile(&s->plan, &s->arena, &request, err);
 }
 
@@ -223,7 +224,7 @@ static void supervise(struct session *s)
     struct supervisor_options options = {
         .input = s->input,
         .capture = s->capture || wants_document(s),
-        .ledger = wants_document(s),
+        .ledger = s->ledger || wants_document(s),
         .signals = s->signals,
         .death_signal = true,
         .quick_end = true,

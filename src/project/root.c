@@ -145,6 +145,24 @@ int project_open(struct project *project, struct arena *arena, const char *given
     return r;
 }
 
+int project_enter_test_root(struct project *project, struct cordon_error *err)
+{
+    const char *name = project->config.test_root;
+    const size_t len = strcmp(project->root, "/") == 0 ? 0 : strlen(project->root);
+    if (strcmp(name, ".") == 0)
+        return 0;
+    if (len + strlen(name) + 2 > sizeof project->root)
+        return fail(err, ENAMETOOLONG, "open test root", name);
+    FD_AUTO fd = project_open_beneath(project, name, O_PATH | O_DIRECTORY);
+    if (fd < 0)
+        return fail(err, -fd, "open test root", name);
+    project->root[len] = '/';
+    memcpy(project->root + len + 1, name, strlen(name) + 1);
+    close(project->fd);
+    project->fd = fd_take(&fd);
+    return 0;
+}
+
 void project_release(struct project *project)
 {
     fd_close(&project->fd);

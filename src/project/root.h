@@ -28,6 +28,9 @@ struct project {
 int project_open(struct project *project, struct arena *arena, const char *given, const char *start,
                  struct cordon_error *err);
 
+/* The directory `test.root` names becomes the root; the config is what it was. */
+int project_enter_test_root(struct project *project, struct cordon_error *err);
+
 /* Opens a name beneath the root; no link is followed. A descriptor or -errno. */
 int project_open_beneath(const struct project *project, const char *name, int flags);
 
