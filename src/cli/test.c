@@ -171,6 +171,8 @@ static int set_environment(struct test *t, struct policy *policy, struct cordon_
 {
     const struct project_names *selectors = &t->project.config.config_env;
     int r = set_variable(t, policy, "CORDON_TEST_CONFIG", t->config, err);
+    if (r == 0)
+        r = set_variable(t, policy, "PWD", policy->cwd, err);
     for (size_t i = 0; r == 0 && i < runner_variable_count; i++)
         r = set_variable(t, policy, runner_variables[i].name,
                          in_workspace(t, runner_variables[i].place), err);
