@@ -221,6 +221,7 @@ void session_refuse(struct session *s)
 static void supervise(struct session *s)
 {
     struct supervisor supervisor;
+    s->notes.quiet = s->options.quiet;
     struct supervisor_options options = {
         .input = s->input,
         .capture = s->capture || wants_document(s),
@@ -230,6 +231,8 @@ static void supervise(struct session *s)
         .quick_end = true,
         .arguments = s->arguments,
         .arguments_size = s->arguments_size,
+        .on_violation = s->tell_violations ? violation_say : NULL,
+        .on_violation_context = &s->notes,
     };
     for (int i = 0; i < 2; i++)
         options.output[i] = s->streams[i].fd >= 0 ? s->streams[i].fd : s->pass[i] ? 1 + i : -1;

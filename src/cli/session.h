@@ -7,6 +7,7 @@
 
 #include "cli/options.h"
 #include "cli/outfile.h"
+#include "cli/violation.h"
 #include "plan/plan.h"
 #include "result/result.h"
 
@@ -27,6 +28,8 @@ struct session {
     bool capture; /* keep the streams even if no document wants them */
     bool ledger;  /* fill it even if no document wants it */
     struct plan_guard guard; /* of `test` */
+    bool tell_violations;    /* on stderr, when they happen */
+    struct violation_notes notes;
 
     const char *module_id; /* NULL unless a module is called */
     struct buf value;      /* JSON text that it returned; empty: none */
