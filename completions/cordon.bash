@@ -15,11 +15,13 @@ _cordon_run='--profile=stage|module|limits|test|agent --policy=@file --within=@f
 _cordon_policy='--profile=stage|module|limits|test|agent --policy=@file --form=v1|noether --json
 --help'
 _cordon_doctor='--json --profile=stage|module|limits|test|agent --help'
+_cordon_test="--root=@dir --config=@file --print-config --on-violation=fail|report --report=@file
+$_cordon_run"
 _cordon_audit='--strict --json --sarif --help'
 _cordon_fs='--root=@dir --home-alias=@none --scratch=@dir --rootfs=@dir --readonly --strict --no-xdev
 --allow-hardlink --allow-symlink --leaf-links=act --unsafe --sync=none|data|full --json --log=@file
 --stats --help'
-_cordon_commands='run audit fs policy doctor help'
+_cordon_commands='run test audit fs policy doctor help'
 _cordon_policy_commands='show check normalize from-effects'
 
 # The values of one option, for the word that is being written.
@@ -77,6 +79,7 @@ _cordon() {
     policy) table=$_cordon_policy ;;
     fs) table=$_cordon_fs ;;
     doctor) table=$_cordon_doctor ;;
+    test) table=$_cordon_test ;;
     audit) table=$_cordon_audit ;;
     help)
         mapfile -t COMPREPLY < <(compgen -W "${_cordon_commands/ help/}" -- "$word")
