@@ -605,6 +605,18 @@ def test_a_violation_while_tests_are_collected(project):
     assert [v["test"] for v in r.doc["violations"]] == ["tests/test_early.py"]
 
 
+def test_the_plugin_never_writes_to_a_file_of_the_tests(project):
+    """A test closes all descriptors and opens its own at the same numbers."""
+    (project / "tests/test_a.py").write_text(
+        "import os\nkept = []\ndef test_a():\n    os.closerange(3, 64)\n"
+        "    for i in range(40): kept.append(open(f'tests/own{i}', 'w'))\n"
+        "def test_b():\n    try: open('config.toml', 'w')\n    except OSError: pass\n"
+        "    for i in range(40): assert os.path.getsize(f'tests/own{i}') == 0\n")
+    r = document(project, "--", *PYTEST, "-s", "-p", "no:cacheprovider", code=1)
+    assert "2 passed" in r.text, r.text
+    assert [v["test"] for v in r.doc["violations"]] == ["tests/test_a.py::test_b"]
+
+
 def test_the_plugin_disturbs_nothing(project):
     """A suite with its own conftest, plug-ins and PYTHONPATH sees what it would see anyway."""
     (project / "tests/own_plugin.py").write_text("import pytest\n@pytest.fixture\ndef own(): return 7\n")
