@@ -25,7 +25,7 @@ static const char head[] =
     "code, td.path { font-family: ui-monospace, monospace; font-size: 0.9em; overflow-wrap: anywhere; }\n"
     "a { color: var(--focus); } :focus-visible { outline: 3px solid var(--focus); outline-offset: 2px; }\n"
     "nav a { margin-right: 1rem; }\n"
-    ".wide { overflow-x: auto; }\n"
+    ".wide { overflow-x: auto; margin-bottom: 1.5rem; }\n"
     "table { border-collapse: collapse; width: 100%; }\n"
     "th, td { border: 1px solid var(--line); padding: 0.4rem 0.6rem; text-align: left; vertical-align: top; }\n"
     "thead th { background: var(--stripe); } caption { text-align: left; color: var(--quiet); padding: 0.3rem 0; }\n"
