@@ -19,6 +19,7 @@ struct layer_trees {
     size_t host_count;
     int project;        /* owned; guard mode: the project's root, writable, for the listener; -1: none */
     char unmapped[160]; /* the first place whose file system cannot be mapped; empty: none */
+    bool partial;       /* guard mode: one of those is where the run works or writes */
 };
 
 #define LAYER_TREES_INIT ((struct layer_trees){.project = -1})

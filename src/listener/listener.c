@@ -143,9 +143,9 @@ bool listener_alive(struct listener *self)
         sys_pidfd_signal(self->pidfd, SIGCONT);
     const uint32_t begun = __atomic_load_n(&self->records->begun, __ATOMIC_RELAXED);
     const uint32_t done = __atomic_load_n(&self->records->done, __ATOMIC_RELAXED);
-    const bool stuck = begun != done && begun == self->begun;
+    self->stuck = begun != done && begun == self->begun ? self->stuck + 1 : 0;
     self->begun = begun;
-    return !stuck;
+    return self->stuck < LISTENER_PATIENCE;
 }
 
 bool listener_finished(const struct listener *self)
@@ -157,10 +157,8 @@ bool listener_finished(const struct listener *self)
 
 void listener_collect(const struct listener *self, struct result_violations *out)
 {
-    if (self->records == NULL)
-        return;
-    out->watched = true;
-    record_collect(self->records, out);
+    if (self->records != NULL)
+        record_collect(self->records, out);
 }
 
 void listener_release(struct listener *self)

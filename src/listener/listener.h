@@ -23,6 +23,7 @@ struct listener {
     struct records *records; /* owned; mapped shared */
     uint32_t told;           /* records that were told already */
     uint32_t begun;          /* as seen when it was last looked after */
+    unsigned stuck;          /* how often it was found at work on the same call */
 };
 #define LISTENER_INIT ((struct listener){.pidfd = -1, .socket = -1, .event = -1})
 
@@ -32,7 +33,11 @@ int listener_start(struct listener *self, const struct plan *plan, int project, 
 /* The next record that was not told yet; false: none. */
 bool listener_tell(struct listener *self, struct result_violation *out);
 
-/* Looks after it, from time to time: wakes it where somebody stopped it; false if it is stuck. */
+/*
+ * Looks after it, to be called once a second: wakes it where somebody stopped it; false if it has been
+ * stuck for LISTENER_PATIENCE of them. A slow file system is not a dead one.
+ */
+#define LISTENER_PATIENCE 10
 bool listener_alive(struct listener *self);
 
 /* It has ended because nobody was left who could ask, not by somebody's hand. */

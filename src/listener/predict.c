@@ -58,12 +58,34 @@ static int take_away(const struct spot *spot, struct stat *st)
     return error != 0 ? error : sticky(spot->dir, st);
 }
 
+/* ENOTEMPTY is how some programs learn that they must go into it first. */
+static int empty(int dir)
+{
+    struct entry {
+        uint64_t inode, offset;
+        unsigned short size;
+        unsigned char type;
+        char name[];
+    };
+    _Alignas(struct entry) char room[1024];
+    int fd = sys_open(dir, ".", O_RDONLY | O_DIRECTORY, 0);
+    long n = fd < 0 ? 0 : sys_call(SYS_getdents64, fd, room, sizeof room);
+    sys_close(fd);
+    for (long at = 0; at < n;) {
+        const struct entry *e = (const struct entry *)(const void *)(room + at);
+        if (strcmp(e->name, ".") != 0 && strcmp(e->name, "..") != 0)
+            return ENOTEMPTY;
+        at += e->size;
+    }
+    return 0;
+}
+
 static int remove_name(const struct attempt *a, const struct spot *spot)
 {
     struct stat st;
     int error = take_away(spot, &st);
     if (error == 0 && (a->flags & AT_REMOVEDIR) != 0)
-        return S_ISDIR(st.st_mode) ? 0 : ENOTDIR;
+        return S_ISDIR(st.st_mode) ? empty(spot->target) : ENOTDIR;
     return error == 0 && S_ISDIR(st.st_mode) ? EISDIR : error;
 }
 
@@ -122,15 +144,16 @@ static int set_attribute(const struct attempt *a, int target, const struct stat 
     return strncmp(name, "user.", 5) == 0 ? may(target, W_OK) : EPERM;
 }
 
-static int give_away(const struct attempt *a, const struct stat *st)
+/* To oneself, at most; the payload knows itself by another number. */
+static int give_away(const struct attempt *a, const struct stat *st, const struct plan *plan)
 {
     const uid_t to = (uid_t)a->extra;
-    const bool same = to == (uid_t)-1 || to == st->st_uid;
+    const bool same = to == (uid_t)-1 || to == plan->uid_inside;
     return st->st_uid == own_uid() && same ? 0 : EPERM;
 }
 
 /* Calls that change what stands there, not its name. */
-static int change(const struct attempt *a, const struct spot *spot)
+static int change(const struct attempt *a, const struct spot *spot, const struct plan *plan)
 {
     struct stat st;
     int error = spot->target < 0 ? ENOENT : look(spot->target, &st);
@@ -145,7 +168,7 @@ static int change(const struct attempt *a, const struct spot *spot)
     case ACT_MODE:
         return owner ? 0 : EPERM;
     case ACT_OWNER:
-        return give_away(a, &st);
+        return give_away(a, &st, plan);
     case ACT_TIMES: /* to now may who may write */
         return owner ? 0 : a->extra == 0 ? may(spot->target, W_OK) : EPERM;
     default:
@@ -154,7 +177,7 @@ static int change(const struct attempt *a, const struct spot *spot)
 }
 
 /* Without the guard: 0 if it would have worked, an errno, or IS_OWN. */
-static int without(const struct attempt *a, const struct spot spots[2])
+static int without(const struct attempt *a, const struct spot spots[2], const struct plan *plan)
 {
     switch (a->act) {
     case ACT_OPEN:
@@ -168,7 +191,7 @@ static int without(const struct attempt *a, const struct spot spots[2])
     case ACT_LINK:
         return spots[0].target < 0 ? ENOENT : make(a, &spots[1]);
     default:
-        return change(a, &spots[0]);
+        return change(a, &spots[0], plan);
     }
 }
 
@@ -196,7 +219,7 @@ static int outside(const struct view *view, const struct spot *spot)
 struct prediction predict(struct attempt *attempt, const struct spot spots[2], const struct view *view)
 {
     struct prediction p = {.outcome = OUTCOME_OWN};
-    int error = without(attempt, spots);
+    int error = without(attempt, spots, view->plan);
     if (error == IS_OWN)
         return p;
     if (attempt->act == ACT_LINK)

@@ -193,7 +193,7 @@ bool view_writable(const struct view *view, int fd)
         return true;
     if ((fs.f_flags & READONLY_FLAG) != 0)
         return false;
-    return view->plan->own_tree || ruled_writable(view->plan, fd);
+    return !view->plan->bare || ruled_writable(view->plan, fd);
 }
 
 int spot_text(const struct spot *spot, char *out)

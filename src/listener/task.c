@@ -170,6 +170,7 @@ int task_facts(uint32_t task, struct task_facts *out)
         return r;
     const char *name = field(status, "Name");
     const size_t len = name == NULL ? 0 : strcspn(name, "\n");
-    memcpy(out->comm, name, len < sizeof out->comm ? len : sizeof out->comm - 1);
+    if (len > 0)
+        memcpy(out->comm, name, len < sizeof out->comm ? len : sizeof out->comm - 1);
     return 0;
 }

@@ -69,6 +69,7 @@ int spawn_start(struct spawn *s, struct cordon_error *err)
         s->shared = NULL;
         return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, errno, "map the shared page", "mmap");
     }
+    s->shared->proof = s->trees == NULL || !s->trees->partial ? PROOF_MAPPED : 0;
     s->stack = mmap(NULL, SPAWN_STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
     if (s->stack == MAP_FAILED) {
         s->stack = NULL;

@@ -398,6 +398,18 @@ static int prepare_cgroup(struct supervisor *s)
     return r;
 }
 
+/* Root, guard mode: where owners cannot be mapped the command has less than it was promised. */
+static int refuse_unmapped(struct supervisor *s)
+{
+    struct cordon_error *err = &s->result->error;
+    if (!s->trees.partial || s->plan->policy->allow_partial)
+        return 0;
+    err_set(err, CORDON_ERROR_PARTIAL, CORDON_LAYER_MOUNTS, 0, "map the owners of", s->trees.unmapped);
+    err_why(err, "its file system has no id-mapped mounts, so that files of root are not the command's own there");
+    err_remedy(err, "run as an ordinary user; --allow-partial runs without it and says so in the result");
+    return -EOPNOTSUPP;
+}
+
 /* What each attempt has of its own. */
 static int prepare(struct supervisor *s)
 {
@@ -408,6 +420,8 @@ static int prepare(struct supervisor *s)
         r = layer_workdir_make(&s->workdir, plan->work_dir, plan->uid_host, plan->gid_host, err);
     if (r == 0 && !plan->bare)
         r = layer_trees_prepare(&s->trees, plan->arena, plan, err);
+    if (r == 0)
+        r = refuse_unmapped(s);
     if (r == 0 && plan->listen)
         r = listener_start(&s->listener, plan, plan->bare ? -1 : s->trees.project, err);
     for (unsigned i = 0; r == 0 && i < 2; i++)

@@ -213,6 +213,7 @@ void verdict(const struct supervisor *s, struct result *result)
                     plan->bare ? "user namespaces" : "a new procfs", met->what, met->subject,
                     text_errno_name(met->errnum));
     }
+    result->violations.watched = (proof & PROOF_LISTENER) != 0;
     warn_of_listener(s, result);
     if (s->trees.unmapped[0] != '\0')
         result_warn(result, "owners in '%s' cannot be mapped: files of root are not the payload's own there",
@@ -235,6 +236,10 @@ void verdict(const struct supervisor *s, struct result *result)
     const bool ran = shared != NULL && shared->executing;
     if (s->options.ledger)
         ledger_fill(&result->ledger, plan, proof, ran);
+    if (s->options.ledger && ran && s->trees.partial)
+        snprintf(result->ledger.entries[CAP_PRIVILEGES].details, sizeof result->ledger.entries[0].details,
+                 "a host uid that only this run uses, but owners in '%s' cannot be id-mapped: files of root are not "
+                 "the command's own there", s->trees.unmapped);
     bool partial = false;
     for (int i = 0; i < CAPABILITY_COUNT; i++) {
         const struct plan_claim *c = &plan->claims[i];

@@ -24,6 +24,7 @@ static struct box {
     struct plan plan;
     struct supervisor supervisor;
     struct result result;
+    enum plan_on_violation on_violation;
     unsigned told;
 } box;
 
@@ -106,7 +107,7 @@ static void run_with(const char *code, const char *notes)
         .host = &box.host,
         .command = command,
         .caller_env = environ,
-        .guard = {.root = box.root, .caches = caches, .test_notes = notes}};
+        .guard = {.root = box.root, .caches = caches, .test_notes = notes, .on_violation = box.on_violation}};
     struct cordon_error err = {0};
     CHECK_INT(layer_probe(&box.host, &box.arena, &box.policy, environ, NULL), 0);
     if (plan_compile(&box.plan, &box.arena, &request, &err) < 0)
@@ -256,6 +257,42 @@ TEST(a_handed_file_opens_no_way_out)
         "  t(os.open, '/proc/self/fd/%d/../../../config.toml' % f, os.O_WRONLY))");
     said("1 0 ENOTDIR ENOTDIR\n");
     CHECK_STR(get("config.toml"), "keep");
+    end();
+}
+
+/* The words are read once: what another thread makes of them afterwards is not what is granted. */
+TEST(words_that_change_meanwhile_gain_nothing)
+{
+    project();
+    run("import ctypes, threading\n"
+        "libc = ctypes.CDLL(None)\n"
+        "cache, config = b'src/__pycache__/x\\0', b'config.toml\\0'\n"
+        "buf = ctypes.create_string_buffer(cache, 32)\n"
+        "stop = []\n"
+        "def flip():\n"
+        "    while not stop:\n"
+        "        ctypes.memmove(buf, config, len(config)); ctypes.memmove(buf, cache, len(cache))\n"
+        "t = threading.Thread(target=flip); t.start()\n"
+        "for i in range(3000):\n"
+        "    f = libc.open(buf, os.O_WRONLY|os.O_CREAT|os.O_TRUNC, 0o644)\n"
+        "    if f >= 0: os.write(f, b'x'); os.close(f)\n"
+        "    libc.unlink(buf)\n"
+        "stop.append(1); t.join()\n");
+    CHECK_STR(get("config.toml"), "keep");
+    CHECK_INT(box.result.exited, 1);
+    CHECK_INT(box.result.exit_code, 0);
+    end();
+}
+
+TEST(a_report_leaves_the_verdict_alone)
+{
+    project();
+    box.on_violation = VIOLATIONS_REPORT;
+    run("t(open, 'config.toml', 'w'); raise SystemExit(3)");
+    CHECK_INT(box.result.violations.total, 1);
+    CHECK(box.result.violations.watched);
+    CHECK_INT(box.result.status, STATUS_NONZERO_EXIT);
+    CHECK_INT(result_exit_child(&box.result), 3);
     end();
 }
 
