@@ -1,6 +1,6 @@
 /*
- * One run from the command line and what it holds, for the commands that make one: `run`,
- * `test` and `call`. They read their options, say how the streams are wired, and then go through the steps
+ * One run from the command line and what it holds, for the commands that make one: `run`, `test`
+ * and `call`. They read their options, say how the streams are wired, and then go through the steps
  * below in this order.
  */
 #pragma once

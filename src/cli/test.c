@@ -71,7 +71,7 @@ static void put_help(void)
                     "is written in, and names each write that was refused. Without COMMAND: what cordon.json\n"
                     "says, or pytest.\n\n");
     option_help(&own, &text);
-    options_help(&text);
+    options_help(&text, &own);
     buf_puts(&text, "\nThe exit status is the command's own; 1 if it hid a refused write; else as for\n"
                     "cordon run.\n");
     (void)fd_write_all(STDOUT_FILENO, text.data, text.len);
