@@ -20,7 +20,8 @@ _cordon_doctor='--json --profile=stage|module|limits|test|agent --help'
 _cordon_test="--root=@dir --config=@file --print-config --on-violation=fail|report --report=@file
 $_cordon_run"
 _cordon_audit='--strict --json --sarif --help'
-_cordon_fs='--root=@dir --home-alias=@none --scratch=@dir --rootfs=@dir --readonly --strict --no-xdev
+_cordon_fs='--root=@dir --home-alias=@none --scratch=@dir --rootfs=@dir
+--rustic-repo=@dir --host=@none --readonly --strict --no-xdev
 --allow-hardlink --allow-symlink --leaf-links=act --unsafe --sync=none|data|full --json --log=@file
 --stats --help'
 _cordon_commands='run test audit call fs policy doctor help'

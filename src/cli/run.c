@@ -54,9 +54,6 @@ static int run(struct session *s, int argc, char **argv)
     }
     s->input = s->options.stdin_none ? -1 : STDIN_FILENO;
     s->pass[0] = s->pass[1] = !s->options.json && !s->options.format_text;
-    s->tell_violations = true;
-    s->notes.fix = "write to a place that --rw names, or to the current directory where the profile makes it "
-                   "writable";
     r = session_plan(s);
     if (r == 0 && s->options.dry_run)
         return session_print_plan(s);

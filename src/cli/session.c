@@ -11,6 +11,7 @@
 #include "base/fd.h"
 #include "cli/message.h"
 #include "cli/switches.h"
+#include "cli/violation.h"
 #include "layer/probe.h"
 #include "layer/refusal.h"
 #include "supervisor/supervisor.h"
@@ -338,6 +339,9 @@ void session_init(struct session *s)
                           .signals = -1,
                           .input = -1,
                           .value = BUF_INIT(DOCUMENT_MAX)};
+    s->tell_violations = true;
+    s->notes.fix = "write to a place that --rw names, or to the current directory where the profile makes it "
+                   "writable";
     result_init(&s->result);
     s->result.backend_kind = "native";
     s->result.backend_effective = true;

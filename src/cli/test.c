@@ -409,6 +409,7 @@ static int test(struct test *t, int argc, char **argv)
     s->input = s->options.stdin_none ? -1 : STDIN_FILENO;
     s->pass[0] = s->pass[1] = !s->options.json && !s->options.format_text;
     s->ledger = t->report != NULL;
+    s->tell_violations = false; /* by path, at the end */
     return s->options.dry_run ? plan_only(t) : run(t);
 }
 

@@ -40,9 +40,11 @@ void violation_say(void *context, const struct result_violation *v)
     text_escape(comm, sizeof comm, v->comm, strlen(v->comm));
     if (v->test != NULL)
         text_escape(test, sizeof test, v->test, strlen(v->test));
-    int n = snprintf(text, sizeof text, "TEST_SANDBOX_VIOLATION: attempted to write to %s (%s, pid %d %s%s%s)\n%s%s%s",
+    int n = snprintf(text, sizeof text,
+                     "TEST_SANDBOX_VIOLATION: attempted to write to %s (%s, pid %d %s%s%s)\n%s%s%s",
                      path, v->op, v->pid, comm, v->test == NULL ? "" : ", test ", test,
                      notes->fix == NULL ? "" : "  fix: ", notes->fix == NULL ? "" : notes->fix,
                      notes->fix == NULL ? "" : "\n");
-    (void)fd_write_all(STDERR_FILENO, text, n < 0 ? 0 : (size_t)n < sizeof text ? (size_t)n : sizeof text - 1);
+    const size_t len = n < 0 ? 0 : (size_t)n < sizeof text ? (size_t)n : sizeof text - 1;
+    (void)fd_write_all(STDERR_FILENO, text, len);
 }

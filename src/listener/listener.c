@@ -96,7 +96,8 @@ int listener_start(struct listener *self, const struct plan *plan, int project, 
     FD_AUTO root = open_project(plan, project, err);
     if (root < -1)
         return root;
-    self->records = mmap(NULL, sizeof *self->records, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    self->records = mmap(NULL, sizeof *self->records, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+                         -1, 0);
     if (self->records == MAP_FAILED) {
         self->records = NULL;
         return fail(err, errno, "mmap");

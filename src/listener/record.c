@@ -44,7 +44,8 @@ bool record_add(struct records *r, const struct sighting *seen)
             return false;
         }
     }
-    const size_t needed = strlen(seen->path) + strlen(seen->comm) + 3 + (seen->test == NULL ? 0 : strlen(seen->test));
+    const size_t test = seen->test == NULL ? 0 : strlen(seen->test);
+    const size_t needed = strlen(seen->path) + strlen(seen->comm) + test + 3;
     if (r->text_used == 0)
         r->text_used = 1; /* offset 0 means nothing */
     if (r->count == VIOLATIONS_MAX || r->text_used + needed > sizeof r->text)
