@@ -200,7 +200,8 @@ int session_plan(struct session *s)
     const struct plan_request request = {.policy = &s->options.policy,
                                          .host = &s->host,
                                          .command = s->options.command,
-                                         .caller_env = environ};
+                                         .caller_env = environ,
+                                         .guard = s->guard};
     return plan_compile(&s->plan, &s->arena, &request, err);
 }
 
@@ -221,20 +222,18 @@ void session_refuse(struct session *s)
 static void supervise(struct session *s)
 {
     struct supervisor *supervisor = &s->supervisor;
-    struct violation_notes notes = {.fix = "write to a place that --rw names, or to the current directory where the "
-                                           "profile makes it writable",
-                                    .quiet = s->options.quiet};
+    s->notes.quiet = s->options.quiet;
     struct supervisor_options options = {
-        .on_violation = violation_say,
-        .on_violation_context = &notes,
         .input = s->input,
         .capture = s->capture || wants_document(s),
-        .ledger = wants_document(s),
+        .ledger = s->ledger || wants_document(s),
         .signals = s->signals,
         .death_signal = true,
         .quick_end = true,
         .arguments = s->arguments,
         .arguments_size = s->arguments_size,
+        .on_violation = s->tell_violations ? violation_say : NULL,
+        .on_violation_context = &s->notes,
     };
     for (int i = 0; i < 2; i++)
         options.output[i] = s->streams[i].fd >= 0 ? s->streams[i].fd : s->pass[i] ? 1 + i : -1;
@@ -338,6 +337,9 @@ void session_init(struct session *s)
     s->document = s->streams[0] = s->streams[1] = OUTFILE_INIT;
     s->signals = s->input = -1;
     s->value = BUF_INIT(DOCUMENT_MAX);
+    s->tell_violations = true;
+    s->notes.fix = "write to a place that --rw names, or to the current directory where the profile makes it "
+                   "writable";
     result_init(&s->result);
     s->result.backend_kind = "native";
     s->result.backend_effective = true;
