@@ -208,6 +208,7 @@ int session_plan(struct session *s)
                                          .host = &s->host,
                                          .command = s->options.command,
                                          .caller_env = environ,
+                                         .guard = s->guard,
                                          .tty = s->options.tty};
     return plan_compile(&s->plan, &s->arena, &request, err);
 }
@@ -267,7 +268,7 @@ static void run_plan(struct session *s, struct supervisor *supervisor, const str
 
 /* Where violations are told, and what must make way for it. */
 struct telling {
-    struct violation_notes notes;
+    struct violation_notes *notes;
     struct progress *progress;
 };
 
@@ -275,24 +276,20 @@ static void tell_violation(void *context, const struct result_violation *violati
 {
     struct telling *telling = context;
     progress_erase(telling->progress);
-    violation_say(&telling->notes, violation);
+    violation_say(telling->notes, violation);
 }
 
 static void supervise(struct session *s)
 {
-    struct supervisor supervisor;
+    struct supervisor *supervisor = &s->supervisor;
     struct cli_terminal terminal = CLI_TERMINAL_INIT;
     struct progress progress = PROGRESS_INIT;
-    struct telling telling = {.notes = {.fix = "write to a place that --rw names, or to the current directory where "
-                                               "the profile makes it writable",
-                                        .quiet = s->options.quiet},
-                              .progress = &progress};
+    struct telling telling = {.notes = &s->notes, .progress = &progress};
+    s->notes.quiet = s->options.quiet;
     struct supervisor_options options = {
-        .on_violation = tell_violation,
-        .on_violation_context = &telling,
         .input = s->input,
         .capture = s->capture || wants_document(s),
-        .ledger = wants_document(s),
+        .ledger = s->ledger || wants_document(s),
         .before_output = s->options.progress ? progress_erase : NULL,
         .user = &progress,
         .signals = s->signals,
@@ -300,6 +297,8 @@ static void supervise(struct session *s)
         .quick_end = true,
         .arguments = s->arguments,
         .arguments_size = s->arguments_size,
+        .on_violation = s->tell_violations ? tell_violation : NULL,
+        .on_violation_context = &telling,
     };
     for (int i = 0; i < 2; i++)
         options.output[i] = s->streams[i].fd >= 0 ? s->streams[i].fd : s->pass[i] ? 1 + i : -1;
@@ -312,10 +311,10 @@ static void supervise(struct session *s)
         session_refuse(s);
         return;
     }
-    run_plan(s, &supervisor, &options, &terminal, &progress);
+    run_plan(s, supervisor, &options, &terminal, &progress);
     cli_terminal_end(&terminal);
-    supervisor_finish(&supervisor);
-    s->lost = supervisor_lost_output(&supervisor);
+    supervisor_conclude(supervisor);
+    s->lost = supervisor_lost_output(supervisor);
 }
 
 void session_run(struct session *s)
@@ -402,12 +401,13 @@ int session_open(struct session *s, int argc, char **argv)
 
 void session_init(struct session *s)
 {
-    *s = (struct session){.arena = ARENA_INIT(POLICY_ARENA_BYTES),
-                          .document = OUTFILE_INIT,
-                          .streams = {OUTFILE_INIT, OUTFILE_INIT},
-                          .signals = -1,
-                          .input = -1,
-                          .value = BUF_INIT(DOCUMENT_MAX)};
+    s->arena = ARENA_INIT(POLICY_ARENA_BYTES);
+    s->document = s->streams[0] = s->streams[1] = OUTFILE_INIT;
+    s->signals = s->input = -1;
+    s->value = BUF_INIT(DOCUMENT_MAX);
+    s->tell_violations = true;
+    s->notes.fix = "write to a place that --rw names, or to the current directory where the profile makes it "
+                   "writable";
     result_init(&s->result);
     s->result.backend_kind = "native";
     s->result.backend_effective = true;
@@ -418,8 +418,4 @@ void session_release(struct session *s)
     outfile_release(&s->document);
     for (int i = 0; i < 2; i++)
         outfile_release(&s->streams[i]);
-    fd_close(&s->signals);
-    buf_free(&s->value);
-    result_release(&s->result);
-    arena_free(&s->arena);
 }

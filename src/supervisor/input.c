@@ -1,5 +1,6 @@
 /* The caller's input, on its way to the payload: what is read is kept until it could be written. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -43,7 +44,7 @@ static void write_pending(struct supervisor *s)
 static void send_end(struct supervisor *s)
 {
     static const char keys[] = {4, 4};
-    if (!s->plan->tty) {
+    if (!s->plan->tty || s->input.pending == NULL) {
         input_close(s);
         return;
     }
@@ -74,7 +75,9 @@ void input_pump(struct supervisor *s)
         write_pending(s);
         if (s->input.to < 0 || s->input.from < 0 || s->input.start < s->input.end)
             break;
-        ssize_t n = read(s->input.from, s->input.pending, STREAM_CHUNK);
+        if (s->input.pending == NULL)
+            s->input.pending = malloc(STREAM_CHUNK);
+        ssize_t n = s->input.pending == NULL ? 0 : read(s->input.from, s->input.pending, STREAM_CHUNK);
         if (n < 0 && (errno == EINTR || errno == EAGAIN))
             break;
         if (n <= 0) {

@@ -37,11 +37,11 @@ struct stream {
     void (*before)(void *user); /* called before each write; or NULL */
     void *user;
 
-    char *pending;     /* owned; STREAM_CHUNK bytes */
+    char *pending;     /* owned; STREAM_CHUNK bytes, from the first read on */
     size_t start, end; /* what of it is still to be written */
 };
 
-int stream_open(struct stream *s, int from, int to, struct result_stream *record);
+void stream_open(struct stream *s, int from, int to, struct result_stream *record);
 void stream_close(struct stream *s);
 
 /* Reads what is there if there is room; 0, or -EPIPE when the stream has ended. */

@@ -45,6 +45,7 @@ struct supervisor {
     struct stream streams[2];   /* owned */
     int epoll, timer;           /* owned */
     int terminal;               /* owned; over which init sends the master of the terminal; -1: none, or it came */
+    int nudge[2];               /* owned; see nudge_collector() */
     struct {
         int from;  /* borrowed */
         int to;    /* owned; -1: closed */
@@ -99,8 +100,14 @@ void supervisor_usage(const struct supervisor *s, struct supervisor_usage *out);
 /* Ends everything inside at once; step() then comes to its end. */
 void supervisor_kill(struct supervisor *s);
 
-/* After finish(): why output could not be passed on, as an errno; 0 if all was, or nobody read. */
+/* After the end: why output could not be passed on, as an errno; 0 if all was, or nobody read. */
 int supervisor_lost_output(const struct supervisor *s);
 
-/* After the end (or a failed start): the verdict is in the result, everything is released. */
+/*
+ * After the end (or a failed start): the verdict is in the result, and nothing of the run is left
+ * on the host. Memory and descriptors are still held.
+ */
+void supervisor_conclude(struct supervisor *s);
+
+/* Concludes and gives back everything, for a process that goes on. */
 void supervisor_finish(struct supervisor *s);
