@@ -1,6 +1,5 @@
 #include <errno.h>
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -67,28 +66,6 @@ static int open_input(const struct cordon_run_options *options)
     return r < 0 ? r : fd_take(&fd);
 }
 
-/* Where the kernel keeps the words that this process was started with, environment included: init
- * is a copy of this process and wipes its own. */
-static void find_arguments(struct supervisor_options *options)
-{
-    char text[1024];
-    FILE *stat = fopen("/proc/self/stat", "re");
-    if (stat == NULL)
-        return;
-    size_t n = fread(text, 1, sizeof text - 1, stat);
-    fclose(stat);
-    text[n] = '\0';
-    const char *p = strrchr(text, ')');
-    for (int field = 2; p != NULL && field < 48; field++)
-        p = strchr(p + 1, ' ');
-    unsigned long start = 0;
-    unsigned long end = 0;
-    if (p != NULL && sscanf(p, "%lu %*u %*u %lu", &start, &end) == 2 && start != 0 && end > start) {
-        options->arguments = (char *)start;
-        options->arguments_size = end - start;
-    }
-}
-
 static int start(struct cordon_sandbox *s, const struct cordon_run_options *options)
 {
     struct result *result = &s->result->result;
@@ -105,7 +82,7 @@ static int start(struct cordon_sandbox *s, const struct cordon_run_options *opti
     }
     struct supervisor_options so = {
         .input = s->input, .output = {-1, -1}, .capture = true, .ledger = true, .signals = -1};
-    find_arguments(&so);
+    supervisor_find_arguments(&so);
     s->started = true;
     r = supervisor_start(&s->supervisor, &s->plan, &s->host, &so, result);
     if (r < 0 && supervisor_fall_back(&s->supervisor, &s->plan, &s->host))

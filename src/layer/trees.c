@@ -21,19 +21,19 @@ static int fail(struct cordon_error *err, int errnum, const char *what, const ch
     return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_MOUNTS, errnum, what, subject);
 }
 
-static int write_map(int pid, const char *name, unsigned host_id)
+static int write_map(int pid, const char *name, unsigned disk_id, unsigned host_id)
 {
     char path[64];
     char text[32];
     snprintf(path, sizeof path, "/proc/%d/%s", pid, name);
-    int n = snprintf(text, sizeof text, "0 %u 1\n", host_id);
+    int n = snprintf(text, sizeof text, "%u %u 1\n", disk_id, host_id);
     FD_AUTO fd = sys_open(AT_FDCWD, path, O_WRONLY, 0);
     return fd < 0 ? fd : fd_write_all(fd, text, (size_t)n);
 }
 
 /*
- * A user namespace that says "root on disk is the user of this run": a mount takes its map from
- * one. A child holds it just long enough to open it.
+ * A user namespace that says "root on disk, or whoever owns the directory that was given, is the
+ * user of this run": a mount takes its map from one. A child holds it just long enough to open it.
  */
 static int make_userns(const struct plan *plan, struct cordon_error *err)
 {
@@ -51,9 +51,9 @@ static int make_userns(const struct plan *plan, struct cordon_error *err)
         return fail(err, (int)-pid, "make a user namespace for the mounts", "clone3");
     char path[64];
     snprintf(path, sizeof path, "/proc/%ld/ns/user", pid);
-    int r = write_map((int)pid, "uid_map", plan->uid_host);
+    int r = write_map((int)pid, "uid_map", plan->work.uid, plan->uid_host);
     if (r == 0)
-        r = write_map((int)pid, "gid_map", plan->gid_host);
+        r = write_map((int)pid, "gid_map", plan->work.gid, plan->gid_host);
     int userns = r < 0 ? r : sys_open(AT_FDCWD, path, O_RDONLY, 0);
     siginfo_t info;
     sys_kill_child(pidfd, (int)pid);

@@ -79,6 +79,8 @@ struct plan_work {
     bool given;
     int fd;
     bool readonly;
+    uid_t uid; /* root maps the files of these to the user of the run */
+    gid_t gid;
 };
 
 struct plan {

@@ -261,7 +261,9 @@ static int copy_options(struct cordon_root *root, const struct cordon_root_optio
     }
     root->host = strdup(o->host != NULL ? o->host : "global");
     root->sync_dir = o->sync_dir != NULL ? strdup(o->sync_dir) : NULL;
-    if (root->host == NULL || (o->sync_dir != NULL && root->sync_dir == NULL))
+    root->rustic_repo = o->rustic_repo != NULL ? strdup(o->rustic_repo) : NULL;
+    if (root->host == NULL || (o->sync_dir != NULL && root->sync_dir == NULL) ||
+        (o->rustic_repo != NULL && root->rustic_repo == NULL))
         return -ENOMEM;
     root->rules.has_rootfs = o->rootfs != NULL;
     root->flags = o->flags;
@@ -318,6 +320,7 @@ void cordon_root_close(struct cordon_root *root)
     free((char *)(uintptr_t)root->rules.scratch_alias);
     free(root->host);
     free(root->sync_dir);
+    free(root->rustic_repo);
     for (size_t i = 0; i < WRITER_STRIPES; i++)
         pthread_mutex_destroy(&root->writers[i]);
     pthread_mutex_destroy(&root->lock);

@@ -32,6 +32,7 @@ struct cordon_root {
     char *paths[PATH_BASES];    /* owned; host directories, NULL if not configured */
     char *host;                 /* owned */
     char *sync_dir;             /* owned or NULL */
+    char *rustic_repo;          /* likewise */
     uint32_t flags;
     uint32_t sync;
     uint64_t max_read_bytes;

@@ -52,6 +52,12 @@ struct supervisor {
     uint64_t max_rss_bytes;
 };
 
+/*
+ * Fills in where the kernel keeps the words that this process was started with, environment
+ * included: init is a copy of this process and wipes its own.
+ */
+void supervisor_find_arguments(struct supervisor_options *options);
+
 /* On failure the result says why, and nothing is left. */
 int supervisor_start(struct supervisor *s, const struct plan *plan, const struct host *host,
                      const struct supervisor_options *options, struct result *result);
