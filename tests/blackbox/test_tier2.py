@@ -643,7 +643,7 @@ def test_attacks_work_where_the_layer_is_off(mine):
 def test_guard_mode_needs_no_allowance(refusing, mine):
     r = refusing("--profile", "limits", "--", PYTHON, "-c", PRELUDE +
                  "open('here', 'w').close()\n"
-                 "say([tried(lambda: open('/etc/hostname').read()), tried(lambda: open('/tmp/x', 'w')), "
+                 "say([tried(lambda: open('/etc/hostname').read()), tried(lambda: open('/tmp/cordon-tier2', 'w')), "
                  "tried(os.listdir, '/'), tried(lambda: open(os.environ['TMPDIR'] + '/t', 'w').close()), "
                  "tried(os.chmod, '/etc/hostname', 0o644)])", cwd=mine)
     assert r.doc["status"] == "OK" and r.doc["reason"] == "", r.told()
