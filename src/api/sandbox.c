@@ -2,8 +2,6 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "api/handles.h"
@@ -11,9 +9,6 @@
 #include "layer/probe.h"
 #include "supervisor/verdict.h"
 #include "wire/policy_json.h"
-#include "wire/result_json.h"
-
-#define DOCUMENT_MAX (1024u * 1024 * 1024)
 
 extern char **environ;
 
@@ -39,31 +34,12 @@ static int copy_policy(struct cordon_sandbox *s, const struct cordon_policy *pol
     return r < 0 ? r : policy_validate(&s->policy, err);
 }
 
-static int copy_command(struct cordon_result *result, char *const argv[])
-{
-    while (argv[result->command_count] != NULL)
-        result->command_count++;
-    result->command = arena_array(&result->arena, result->command_count + 1, sizeof *result->command);
-    for (size_t i = 0; result->command != NULL && i < result->command_count; i++) {
-        result->command[i] = arena_strdup(&result->arena, argv[i]);
-        if (result->command[i] == NULL)
-            return -ENOMEM;
-    }
-    return result->command == NULL ? -ENOMEM : 0;
-}
-
 /* Input from memory: a file without a name, so that no thread has to feed a pipe. */
 static int open_input(const struct cordon_run_options *options)
 {
     if (options == NULL || options->input == NULL)
         return -1;
-    FD_AUTO fd = memfd_create("cordon-input", MFD_CLOEXEC);
-    if (fd < 0)
-        return -errno;
-    int r = fd_write_all(fd, options->input, options->input_len);
-    if (r == 0 && lseek(fd, 0, SEEK_SET) < 0)
-        r = -errno;
-    return r < 0 ? r : fd_take(&fd);
+    return fd_from_memory(options->input, options->input_len);
 }
 
 static int start(struct cordon_sandbox *s, const struct cordon_run_options *options)
@@ -109,7 +85,7 @@ struct cordon_sandbox *cordon_start(const struct cordon_policy *policy, char *co
         return NULL;
     }
     struct cordon_sandbox *s = calloc(1, sizeof *s);
-    struct cordon_result *result = s == NULL ? NULL : calloc(1, sizeof *result);
+    struct cordon_result *result = s == NULL ? NULL : result_make(argv, options == NULL ? NULL : options->trace_id);
     if (result == NULL) {
         no_memory(err);
         free(s);
@@ -117,17 +93,11 @@ struct cordon_sandbox *cordon_start(const struct cordon_policy *policy, char *co
     }
     s->arena = ARENA_INIT(POLICY_ARENA_BYTES);
     s->result = result;
-    result->arena = ARENA_INIT(POLICY_ARENA_BYTES);
-    result->json = BUF_INIT(DOCUMENT_MAX);
-    result_init(&result->result);
     result->result.backend_kind = "native";
     result->result.backend_effective = true;
-    result_trace(&result->result, options == NULL ? NULL : options->trace_id);
     s->input = open_input(options);
 
     int r = s->input < -1 ? no_memory(err) : copy_policy(s, policy, err);
-    if (r == 0 && copy_command(result, argv) < 0)
-        r = no_memory(err);
     if (r < 0) {
         discard(s);
         return NULL;
@@ -174,22 +144,7 @@ void cordon_sandbox_kill(struct cordon_sandbox *sandbox)
         supervisor_kill(&sandbox->supervisor);
 }
 
-static void write_document(struct cordon_result *result)
-{
-    struct utsname host;
-    const struct result_context context = {
-        .cmd = result->command,
-        .cmd_count = result->command_count,
-        .profile = result->profile,
-        .policy_sha256 = result->policy_sha256[0] == '\0' ? NULL : result->policy_sha256,
-        .kernel = uname(&host) == 0 ? host.release : NULL,
-    };
-    result_write_json(&result->result, &context, &result->json);
-    if (buf_string(&result->json) == NULL)
-        buf_free(&result->json);
-}
-
-struct cordon_result *cordon_sandbox_wait(struct cordon_sandbox *sandbox)
+struct cordon_result *sandbox_finish(struct cordon_sandbox *sandbox)
 {
     while (!sandbox->over)
         step(sandbox, true);
@@ -200,7 +155,13 @@ struct cordon_result *cordon_sandbox_wait(struct cordon_sandbox *sandbox)
         verdict_refused(&result->result);
     sandbox->result = NULL;
     discard(sandbox);
-    write_document(result);
+    return result;
+}
+
+struct cordon_result *cordon_sandbox_wait(struct cordon_sandbox *sandbox)
+{
+    struct cordon_result *result = sandbox_finish(sandbox);
+    result_document(result);
     return result;
 }
 

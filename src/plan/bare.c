@@ -89,6 +89,8 @@ static int allow_listed(struct plan_build *b)
     for (int k = 0; r == 0 && k < 2; k++) {
         for (size_t i = 0; i < lists[k]->count; i++) {
             const struct policy_bind *bind = &lists[k]->items[i];
+            if (k == 1 && plan_shown_by_system(b, bind))
+                continue;
             if (strcmp(bind->host, bind->sandbox) != 0)
                 return refuse(b, "show at another path", bind->sandbox,
                               "without user namespaces a directory can only be had at its own path");
