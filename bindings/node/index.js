@@ -1,7 +1,7 @@
 'use strict';
 
 const { SandboxedFilesystem } = require('./lib/filesystem.js');
-const { run, doctor } = require('./lib/run.js');
+const { run, doctor, call } = require('./lib/run.js');
 const {
   SandboxError, TimeoutError, NonZeroExitError, OutputParseError, SpawnError,
 } = require('./lib/errors.js');
@@ -11,6 +11,7 @@ module.exports = {
   SandboxedFilesystem,
   run,
   doctor,
+  call,
   version,
   SandboxError,
   TimeoutError,

@@ -1,7 +1,7 @@
 'use strict';
 
 const native = require('./native.js');
-const { SpawnError, resultError, abortError } = require('./errors.js');
+const { callError, resultError, abortError } = require('./errors.js');
 
 // A profile's name as it is, a document as text, nothing as nothing.
 function policyText(policy) {
@@ -18,10 +18,7 @@ function checkCommand(command) {
 const environmentList = (env) => env && Object.entries(env).map(([name, value]) => `${name}=${value}`);
 
 /** No result: nothing was tried. */
-function refused(error) {
-  const { message, code, layer, remedy } = error;
-  return Object.assign(new SpawnError(message, undefined), { code, layer, ...(remedy && { remedy }) });
-}
+const refused = callError;
 
 function run(command, policy, options = {}) {
   const { signal, onStdout, onStderr, input, env, traceId } = options;
@@ -66,4 +63,20 @@ function doctor(options = {}) {
   });
 }
 
-module.exports = { run, doctor };
+function call(moduleId, input, options = {}) {
+  return new Promise((resolve, reject) => {
+    if (typeof moduleId !== 'string') throw new TypeError('moduleId must be a string');
+    const text = JSON.stringify(input === undefined ? null : input);
+    if (text === undefined) throw new TypeError('input must be a JSON value');
+    native.call(moduleId, text, {
+      extensions: options.extensions, traceId: options.traceId, runner: options.runner,
+      policy: policyText(options.policy), within: policyText(options.within),
+      timeoutMs: options.timeoutMs, environment: environmentList(options.env),
+    }, (error, json) => {
+      if (error !== undefined) reject(callError(error));
+      else resolve(JSON.parse(json));
+    });
+  });
+}
+
+module.exports = { run, doctor, call };

@@ -53,7 +53,7 @@ NAPI_MODULE_INIT()
     } functions[] = {
         {"rootOpen", node_root_open}, {"constants", node_constants}, {"watch", node_watch},
         {"sync", node_sync}, {"run", node_run}, {"doctor", node_doctor},
-        {"tool", node_tool}, {"stop", node_stop}, {"leave", leave_now}, {"version", version},
+        {"tool", node_tool}, {"call", node_call}, {"stop", node_stop}, {"leave", leave_now}, {"version", version},
     };
     if (!set_up(env) || !call_register(env, exports)) {
         napi_throw_error(env, NULL, "cordon could not be set up");

@@ -187,8 +187,15 @@ napi_value failure_value(napi_env env, const struct failure *f)
 
 static const char *kind_name(int kind)
 {
-    static const char *const names[] = {"NONE",    "USAGE",     "POLICY",         "SETUP",
-                                        "PARTIAL", "NOT_FOUND", "NOT_EXECUTABLE", "IO"};
+    static const char *const names[] = {
+        [CORDON_ERROR_NONE] = "NONE",           [CORDON_ERROR_USAGE] = "USAGE",
+        [CORDON_ERROR_POLICY] = "POLICY",       [CORDON_ERROR_SETUP] = "SETUP",
+        [CORDON_ERROR_PARTIAL] = "PARTIAL",     [CORDON_ERROR_NOT_FOUND] = "NOT_FOUND",
+        [CORDON_ERROR_NOT_EXECUTABLE] = "NOT_EXECUTABLE",
+        [CORDON_ERROR_IO] = "IO",               [CORDON_ERROR_MODULE] = "MODULE",
+        [CORDON_ERROR_TIMEOUT] = "TIMEOUT",     [CORDON_ERROR_EXIT] = "EXIT",
+        [CORDON_ERROR_ANSWER] = "ANSWER",       [CORDON_ERROR_SPAWN] = "SPAWN",
+    };
     return kind >= 0 && (size_t)kind < sizeof names / sizeof names[0] ? names[kind] : "SETUP";
 }
 
