@@ -51,9 +51,15 @@ test('failures of modules have classes, and the result', async (t) => {
 
 test('a module gets no more than the caller grants', async (t) => {
   const m = modules(t);
-  m.add('greedy', 'cat', { effects: ['network'] });
-  m.add('looks', 'cat >/dev/null; if [ -e /root ]; then echo true; else echo false; fi');
-  const error = await m.call('greedy', {}).then(() => null, (e) => e);
-  if (error !== null) assert.ok(['POLICY', 'MODULE'].includes(error.code), error.message);
-  assert.strictEqual(await m.call('looks'), false);
+  const secret = path.join(temporary(t), 'secret');
+  fs.chmodSync(path.dirname(secret), 0o755);
+  fs.writeFileSync(secret, '"text"', { mode: 0o644 });
+  const read = `cat >/dev/null; cat ${secret} 2>/dev/null || echo null`;
+  m.add('silent', read);
+  m.add('asks', read, { effects: [{ effect: 'FsRead', path: secret }] });
+  assert.strictEqual(await m.call('silent'), null);
+  await assert.rejects(m.call('asks'), (e) => e instanceof SpawnError && e.code === 'POLICY');
+  const within = { version: 1, extends: 'module', fs: { ro: [path.dirname(secret)] } };
+  assert.strictEqual(await m.call('asks', null, { within }), 'text');
+  assert.strictEqual(await m.call('silent', null, { within }), null);
 });
