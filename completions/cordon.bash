@@ -15,7 +15,8 @@ _cordon_run='--profile=stage|module|limits|test|agent --policy=@file --within=@f
 _cordon_policy='--profile=stage|module|limits|test|agent --policy=@file --form=v1|noether --json
 --help'
 _cordon_doctor='--json --profile=stage|module|limits|test|agent --help'
-_cordon_fs='--root=@dir --home-alias=@none --scratch=@dir --rootfs=@dir --readonly --strict --no-xdev
+_cordon_fs='--root=@dir --home-alias=@none --scratch=@dir --rootfs=@dir
+--rustic-repo=@dir --host=@none --readonly --strict --no-xdev
 --allow-hardlink --allow-symlink --leaf-links=act --unsafe --sync=none|data|full --json --log=@file
 --stats --help'
 _cordon_commands='run fs policy doctor help'

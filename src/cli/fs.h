@@ -61,7 +61,7 @@ struct fs_method {
     int (*run)(struct fs *fs);
 };
 
-/* The tools: one function, which finds the tool by the name of the method. */
+/* The tools; which one, says the name of the method. */
 int fs_search(struct fs *fs); /* PATH [PATTERN] [OPTIONS] */
 int fs_pack(struct fs *fs);   /* [ARG...] [OPTIONS] */
 

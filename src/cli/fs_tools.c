@@ -4,10 +4,33 @@
 
 #include "cli/fs.h"
 
+/* The strings of `options`, and those of `linux`, which are for this platform only. */
+static int option_words(struct fs *fs, const struct json *o, struct cordon_root_tool_options *out)
+{
+    static const char *const keys[] = {"options", "linux"};
+    const char *const *lists[2] = {NULL, NULL};
+    size_t counts[2] = {0, 0};
+    for (size_t i = 0; i < 2; i++) {
+        const struct json *list = o != NULL ? json_get(o, keys[i]) : NULL;
+        if (list != NULL && list->type != JSON_ARRAY)
+            return fs_usage(fs, "options must be a JSON list");
+        int rc = fs_list(fs, list, &lists[i], &counts[i]);
+        if (rc < 0)
+            return rc;
+    }
+    const char **all = arena_array(&fs->arena, counts[0] + counts[1] + 1, sizeof *all);
+    if (all == NULL)
+        return fs_usage(fs, "out of memory");
+    memcpy(all, lists[0], counts[0] * sizeof *all);
+    memcpy(all + counts[0], lists[1], counts[1] * sizeof *all);
+    out->options = all;
+    out->option_count = counts[0] + counts[1];
+    return 0;
+}
+
 static int tool_options(struct fs *fs, const struct json *o, struct cordon_root_tool_options *out)
 {
     const struct json *cwd = o != NULL ? json_get(o, "cwd") : NULL;
-    const struct json *options = o != NULL ? json_get(o, "options") : NULL;
     const double max = fs_number(o, "maxSize", 0);
     *out = (struct cordon_root_tool_options){
         .size = sizeof *out,
@@ -15,9 +38,7 @@ static int tool_options(struct fs *fs, const struct json *o, struct cordon_root_
         .max_output = max > 0 && max < 1e15 ? (uint64_t)max : 0,
         .cwd = cwd != NULL && cwd->type == JSON_STRING ? cwd->text : NULL,
     };
-    if (options != NULL && options->type != JSON_ARRAY)
-        return fs_usage(fs, "options must be a JSON list");
-    return fs_list(fs, options, &out->options, &out->option_count);
+    return option_words(fs, o, out);
 }
 
 /* For people: what the tool wrote, where it would have written it. */

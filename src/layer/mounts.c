@@ -11,7 +11,6 @@
 
 #define TMPFS_MAGIC 0x01021994
 #define ST_RDONLY_FLAG 0x0001
-#define FD_PATH_SIZE 32
 
 static int fail(struct cordon_error *err, long r, const char *what, const char *subject)
 {
@@ -72,24 +71,10 @@ static int make_sparse(const struct plan_step *step, struct cordon_error *err)
     return r < 0 ? fail(err, r, "create file", step->target) : 0;
 }
 
-/* mount() wants a name; this one leads to exactly the descriptor. No libc, as all here. */
-static void fd_path(char out[FD_PATH_SIZE], int fd)
-{
-    static const char prefix[] = "/proc/self/fd/";
-    int scale = 1;
-    memcpy(out, prefix, sizeof prefix - 1);
-    char *p = out + sizeof prefix - 1;
-    while (fd / scale >= 10)
-        scale *= 10;
-    for (; scale > 0; scale /= 10)
-        *p++ = (char)('0' + fd / scale % 10);
-    *p = '\0';
-}
-
 /* Mount options in `source`. A target on the host's ground is reached without following links. */
 static int mount_tmpfs(const struct plan_step *step, struct cordon_error *err)
 {
-    char path[FD_PATH_SIZE];
+    char path[SYS_FD_PATH_SIZE];
     const char *target = step->target;
     int fd = -1;
     if ((step->flags & STEP_MAKE) != 0) {
@@ -102,7 +87,7 @@ static int mount_tmpfs(const struct plan_step *step, struct cordon_error *err)
             return 0;
         if (fd < 0)
             return fail(err, fd, "open mount point", target);
-        fd_path(path, fd);
+        sys_fd_path(path, fd);
         target = path;
     }
     long r = sys_mount("tmpfs", target, "tmpfs", MS_NOSUID | MS_NODEV, step->source);

@@ -202,6 +202,18 @@ int target_check_leaf(const struct call *c, const struct target *t,
     return resolve_check(&t->base, t->mapped.name);
 }
 
+int target_leaf(const struct call *c, const char *request, const char *syscall, struct target *t,
+                struct resolve_place *place)
+{
+    int rc = target_open(c, request, syscall, t);
+    if (rc < 0)
+        return rc;
+    rc = resolve_place(&t->base, t->mapped.name, false, place);
+    if (rc == 0)
+        rc = target_check_leaf(c, t, place);
+    return rc < 0 ? call_fail(c, t, syscall, rc) : 0;
+}
+
 pthread_mutex_t *writer_lock(struct cordon_root *root, const struct resolve_place *place)
 {
     /* By the name alone: it is the same whichever way led to the directory, and costs no call. */

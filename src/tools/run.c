@@ -1,5 +1,6 @@
 /* The tools by name, and the fixed words of each: what keeps it from following links and paths. */
 #include <errno.h>
+#include <string.h>
 
 #include "tools/job.h"
 #include "tools/program.h"
@@ -39,7 +40,17 @@ static int fd(struct tool_job *job, const struct arguments *args)
     return rc < 0 ? rc : job_show_directory(job, args->items[0]);
 }
 
-/* Not as a positional: beside -e or --files that would be a path. */
+/* What rg prints then has nothing to do with a pattern, and it takes none. */
+static bool searches(const struct cordon_root_tool_options *o)
+{
+    for (size_t i = 0; i < o->option_count; i++) {
+        if (strcmp(o->options[i], "--files") == 0 || strcmp(o->options[i], "--type-list") == 0)
+            return false;
+    }
+    return true;
+}
+
+/* The pattern is no positional: beside -e or --files that would be a path. */
 static int ripgrep(struct tool_job *job, const struct arguments *args)
 {
     if (args->count < 2)
@@ -49,7 +60,8 @@ static int ripgrep(struct tool_job *job, const struct arguments *args)
         return job_fail(job, "the pattern is too long");
     job_words(job, (const char *const[]){"--no-follow", "--block-buffered", "--no-config"}, 3);
     int rc = own_options(job);
-    job_word(job, pattern);
+    if (searches(job->options))
+        job_word(job, pattern);
     return rc < 0 ? rc : job_show_directory(job, args->items[0]);
 }
 
