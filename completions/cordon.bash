@@ -12,6 +12,8 @@ _cordon_run='--profile=stage|module|limits|test|agent --policy=@file --within=@f
 --uid=nobody|caller --allow-partial --backend=auto|native|bwrap|posix|none --unsafe-no-isolation
 --tty --stdin=none --result=@file --json --stdout-file=@file --stderr-file=@file
 --exit=child|normalized --format=text --trace-id=@none --progress --quiet --dry-run --help'
+_cordon_call="--extensions=@dir --list --no-sandbox --timeout=@none --audit-log=@file
+--exit=child|normalized|apcore ${_cordon_run/--exit=child|normalized /}"
 _cordon_policy='--profile=stage|module|limits|test|agent --policy=@file --form=v1|noether --json
 --help'
 _cordon_doctor='--json --profile=stage|module|limits|test|agent --help'
@@ -19,7 +21,7 @@ _cordon_fs='--root=@dir --home-alias=@none --scratch=@dir --rootfs=@dir
 --rustic-repo=@dir --host=@none --readonly --strict --no-xdev
 --allow-hardlink --allow-symlink --leaf-links=act --unsafe --sync=none|data|full --json --log=@file
 --stats --help'
-_cordon_commands='run fs policy doctor help'
+_cordon_commands='run call fs policy doctor help'
 _cordon_policy_commands='show check normalize from-effects'
 
 # The values of one option, for the word that is being written.
@@ -74,6 +76,7 @@ _cordon() {
     command=${words[0]}
     case $command in
     run) table=$_cordon_run ;;
+    call) table=$_cordon_call ;;
     policy) table=$_cordon_policy ;;
     fs) table=$_cordon_fs ;;
     doctor) table=$_cordon_doctor ;;

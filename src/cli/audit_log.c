@@ -88,13 +88,19 @@ static int make_line(const struct audit_entry *entry, struct buf *line)
     return line->failed ? -ENOMEM : 0;
 }
 
-void audit_log_append(const char *file, const struct audit_entry *entry)
+int audit_log_open(const char *file)
+{
+    int fd = open(file, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK | O_CLOEXEC, 0600);
+    return fd < 0 ? -errno : fd;
+}
+
+void audit_log_append(const char *file, int fd, const struct audit_entry *entry)
 {
     BUF_AUTO line = BUF_INIT(LINE_MAX_BYTES);
-    int r = make_line(entry, &line);
-    FD_AUTO fd = open(file, O_WRONLY | O_APPEND | O_CREAT | O_NOCTTY | O_NONBLOCK | O_CLOEXEC, 0600);
+    int r = fd < 0 ? fd : make_line(entry, &line);
     if (r == 0)
-        r = fd < 0 ? -errno : fd_write_all(fd, line.data, line.len); /* one write: lines never mix */
+        r = fd_write_all(fd, line.data, line.len); /* one write: lines never mix */
+    fd_close(&fd);
     if (r < 0)
         message_warning("append to audit log '%s': %s", file, text_errno(-r));
 }

@@ -13,5 +13,11 @@ struct audit_entry {
     uint64_t duration_ms;
 };
 
-/* A log that cannot be written is a warning: the call has happened. */
-void audit_log_append(const char *file, const struct audit_entry *entry);
+/*
+ * Before the module runs, which may be able to change the place where the log lies: a descriptor
+ * for append() or a negative errno for it to complain of. Not through a link.
+ */
+int audit_log_open(const char *file);
+
+/* Closes `fd`. A log that cannot be written is a warning: the call has happened. */
+void audit_log_append(const char *file, int fd, const struct audit_entry *entry);

@@ -43,13 +43,13 @@ static void put_help(void)
     BUF_AUTO text = BUF_INIT(64 * 1024);
     buf_puts(&text, "usage: cordon call [options] MODULE_ID < input.json\n"
                     "       cordon call --list [--extensions DIR] [--json]\n\n"
-                    "Runs a module: one JSON value in, one JSON value out, in a sandbox of its own. What the\n"
-                    "module's manifest asks for is granted only within the policy of these options.\n\n");
+                    "Runs a module: one JSON value in, one JSON value out, in a sandbox of its own. What\n"
+                    "the module's manifest asks for is granted only within the policy of these options.\n\n");
     option_help(&own, &text);
     buf_puts(&text, "\nThe options of cordon run hold here, too, with the profile \"module\":\n\n");
     options_help(&text, &own);
-    buf_puts(&text, "\nThe exit status is 0 if the module returned a value, and else as of cordon run; 65 its\n"
-                    "output is not one JSON value, 44 there is no such module or it cannot be loaded.\n");
+    buf_puts(&text, "\nThe exit status is 0 if the module returned a value, and else as of cordon run; 65\n"
+                    "its output is not one JSON value, 44 there is no such module or it cannot be loaded.\n");
     (void)fd_write_all(STDOUT_FILENO, text.data, text.len);
 }
 
@@ -92,6 +92,11 @@ static int read_input(struct call *c, struct cordon_error *err)
     return 0;
 }
 
+static int no_memory(const struct call *c, struct cordon_error *err)
+{
+    return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_MODULE, ENOMEM, "call module", c->id);
+}
+
 /* Whoever is to run: the options become the policy that the module was granted. */
 static int make_request(struct call *c, struct cordon_error *err)
 {
@@ -104,15 +109,13 @@ static int make_request(struct call *c, struct cordon_error *err)
                                        .runner = runner};
     int r = 0;
     if (runner == NULL)
-        return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_MODULE, ENOMEM, "call module", c->id);
+        return no_memory(c, err);
     if (c->own.no_sandbox)
         request.command = module_command(&s->arena, &c->module, runner);
     else
         r = module_request(&request, &s->arena, &c->root, &c->module, &terms, err);
-    if (r == 0 && request.command == NULL)
-        r = err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_MODULE, ENOMEM, "call module", c->id);
-    if (r < 0)
-        return r;
+    if (request.command == NULL)
+        return r < 0 ? r : no_memory(c, err);
     if (!c->own.no_sandbox)
         s->options.policy = request.policy;
     s->options.command = request.command;
@@ -206,12 +209,14 @@ static int call(struct call *c, int argc, char **argv, struct cordon_error *err)
     s->capture = true;
     s->pass[1] = !s->options.json;
     int r = prepare(c, argc, argv, err);
+    if (r == 0 && s->options.dry_run)
+        r = session_plan(s);
     if (r < 0) {
         message_error(err);
         return exit_of_error(c, err);
     }
     if (s->options.dry_run)
-        return session_plan(s) < 0 ? (message_error(err), exit_of_error(c, err)) : session_print_plan(s);
+        return session_print_plan(s);
     c->ran = true;
     if (c->own.no_sandbox)
         call_unprotected(c);
@@ -222,7 +227,7 @@ static int call(struct call *c, int argc, char **argv, struct cordon_error *err)
     return session_conclude(s, c->own.exit_style == CALL_EXIT_APCORE ? apcore_exit(c) : session_exit(s));
 }
 
-static void keep_log(const struct call *c, int status)
+static void keep_log(const struct call *c, int log, int status)
 {
     const struct result *result = &c->session.result;
     const struct audit_entry entry = {
@@ -233,8 +238,8 @@ static void keep_log(const struct call *c, int status)
         .exit_code = status,
         .duration_ms = result->duration_ms,
     };
-    if (c->own.audit_log != NULL && c->id != NULL)
-        audit_log_append(c->own.audit_log, &entry);
+    if (c->own.audit_log != NULL)
+        audit_log_append(c->own.audit_log, log, &entry);
 }
 
 static int list(struct call *c, struct cordon_error *err)
@@ -271,8 +276,9 @@ static int begin(struct call *c, int argc, char **argv)
         s->options.exit_style = EXIT_NORMALIZED;
     if (c->own.list)
         return list(c, err);
+    const int log = c->own.audit_log == NULL ? -1 : audit_log_open(c->own.audit_log);
     int status = call(c, argc, argv, err);
-    keep_log(c, status);
+    keep_log(c, log, status);
     return status;
 }
 

@@ -80,7 +80,7 @@ int input_read_module(struct buf *out, struct cordon_error *err)
 {
     static const char what[] = "read input";
     char room[160];
-    int r = input_read("-", out, CORDON_CALL_INPUT_MAX, what, err);
+    int r = read_all(STDIN_FILENO, "-", out, CORDON_CALL_INPUT_MAX, what, err);
     if (r < 0)
         return r;
     const char *wrong = module_input_wrong(out->data != NULL ? out->data : "", out->len, room, sizeof room);

@@ -56,8 +56,9 @@ static const char *value_of(const char *name, int argc, char **argv, int *i, boo
         return NULL;
     if (word[len] == '=')
         return word + len + 1;
-    *missing = *i + 1 >= argc;
-    return *missing ? "" : argv[++*i];
+    const char *next = *i + 1 < argc ? argv[++*i] : NULL;
+    *missing = next == NULL;
+    return next == NULL ? "" : next;
 }
 
 static int set_isolate(struct noether *n, const char *value)

@@ -540,6 +540,7 @@ def test_a_library_module(modules):
     assert r.doc["value"] == {"a": "b"}
     assert r.doc["cmd"][1:3] == ["--internal-sandbox-runner", "c.echo"]  # M2
     assert r.doc["enforced"]["filesystem"]["applied"] is True
+    assert r.doc["usage"]["processes"] == 1  # one sandbox, and one process in it
 
 
 def test_what_a_library_prints_is_not_its_answer(modules):
@@ -719,6 +720,14 @@ def test_the_audit_log(modules, place):
     for e in lines:
         assert e["user"] and e["duration_ms"] >= 0 and time.strptime(e["timestamp"], "%Y-%m-%dT%H:%M:%SZ")
     assert log.stat().st_mode & 0o777 == 0o600
+    # A module that may write where the log lies turns it into a link to a file of the caller's.
+    own = place / "own"
+    own.write_text("mine")
+    modules.add("a.trick", f"import os; os.unlink('{log}'); os.symlink('{own}', '{log}'); print(1)")
+    r = modules.call("--rw", place, "--audit-log", log, "a.trick")
+    assert r.rc == 0 and log.is_symlink() and own.read_text() == "mine", r.told()
+    r = modules.call("--audit-log", log, "a.echo")
+    assert r.rc == 0 and b"warning" in r.err and own.read_text() == "mine"
     r = modules.call("--audit-log", place / "no/such/dir", "a.echo", given=b"1")
     assert r.rc == 0 and r.out == b"1\n" and b"warning: append to audit log" in r.err
 
