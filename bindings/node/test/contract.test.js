@@ -177,13 +177,13 @@ test('readonly refuses every mutator and the tools that write', async (t) => {
   fs.writeFileSync(path.join(home, 'a'), '1');
   const f = new SandboxedFilesystem(home, { readonly: true });
   const acts = [
-    f.appendFile('a', 'x'), f.chmod('a', 0), f.copyFile('q', 'a'), f.cp('q', 'a'), f.link('q', 'a'), f.mkdir('a'),
-    f.move('q', 'a'), f.rename('q', 'a'), f.rm('a'), f.rmdir('a'), f.symlink('q', 'a'), f.truncate('a'), f.unlink('a'),
-    f.utimes('a', 1, 2), f.writeFile('a', 'x'), f.writeFile('a', { patch: [], sha256: sha256('1') }),
-    f.writeFileDelta('a', 'x'),
+    () => f.appendFile('a', 'x'), () => f.chmod('a', 0), () => f.copyFile('q', 'a'), () => f.cp('q', 'a'), () => f.link('q', 'a'), () => f.mkdir('a'),
+    () => f.move('q', 'a'), () => f.rename('q', 'a'), () => f.rm('a'), () => f.rmdir('a'), () => f.symlink('q', 'a'), () => f.truncate('a'), () => f.unlink('a'),
+    () => f.utimes('a', 1, 2), () => f.writeFile('a', 'x'), () => f.writeFile('a', { patch: [], sha256: sha256('1') }),
+    () => f.writeFileDelta('a', 'x'),
   ];
   for (const act of acts) {
-    await fails(act, { code: 'EACCES', errno: -13, syscall: 'open', path: 'a', message: "EACCES: permission denied -- read only filesystem, open 'a'" });
+    await fails(act(), { code: 'EACCES', errno: -13, syscall: 'open', path: 'a', message: "EACCES: permission denied -- read only filesystem, open 'a'" });
   }
   await fails(f.ouch(['compress', 'a', 'a.zip']), { code: 'EACCES' });
   assert.strictEqual(await f.readFile('a', 'utf8'), '1');
