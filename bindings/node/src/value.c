@@ -48,7 +48,9 @@ bool value_bytes(napi_env env, napi_value value, struct text *out)
 {
     void *data = NULL;
     size_t len = 0;
-    if (napi_get_buffer_info(env, value, &data, &len) != napi_ok)
+    bool is_buffer = false; /* asked first: Node 18 aborts where later ones refuse */
+    if (napi_is_buffer(env, value, &is_buffer) != napi_ok || !is_buffer ||
+        napi_get_buffer_info(env, value, &data, &len) != napi_ok)
         return value_text(env, value, out);
     out->data = malloc(len + 1);
     if (out->data == NULL)
