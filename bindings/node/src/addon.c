@@ -45,7 +45,16 @@ static bool set_up(napi_env env)
            napi_add_env_cleanup_hook(env, leave, addon) == napi_ok;
 }
 
-NAPI_MODULE_INIT()
+/* What Node looks for; by hand, because the headers' macro declares only one of them. */
+NAPI_EXTERN int32_t node_api_module_get_api_version_v1(void);
+NAPI_EXTERN napi_value napi_register_module_v1(napi_env env, napi_value exports);
+
+int32_t node_api_module_get_api_version_v1(void)
+{
+    return NAPI_VERSION;
+}
+
+napi_value napi_register_module_v1(napi_env env, napi_value exports)
 {
     static const struct {
         const char *name;
