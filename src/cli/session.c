@@ -11,6 +11,7 @@
 #include "base/fd.h"
 #include "cli/message.h"
 #include "cli/switches.h"
+#include "cli/violation.h"
 #include "layer/probe.h"
 #include "layer/refusal.h"
 #include "supervisor/supervisor.h"
@@ -220,7 +221,12 @@ void session_refuse(struct session *s)
 static void supervise(struct session *s)
 {
     struct supervisor supervisor;
+    struct violation_notes notes = {.fix = "write to a place that --rw names, or to the current directory where the "
+                                           "profile makes it writable",
+                                    .quiet = s->options.quiet};
     struct supervisor_options options = {
+        .on_violation = violation_say,
+        .on_violation_context = &notes,
         .input = s->input,
         .capture = s->capture || wants_document(s),
         .ledger = wants_document(s),

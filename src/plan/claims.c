@@ -146,14 +146,17 @@ static void processes(struct plan_build *b)
     if (plan->drop_caps && plan->seccomp == SECCOMP_OFF &&
         (b->policy.rw.count > 0 || b->policy.rw_cwd || b->policy.work == WORK_HOST))
         claim_cannot(c, "without the filter a set-user-ID file can be left in a writable bind");
-    else if (plan->drop_caps)
+    else if (plan->drop_caps) {
         /* The limit on namespaces inside is set in a procfs of its own; else the filter refuses them. */
         claim_holds(c, "user namespace",
                     PROOF_USERNS | PROOF_NO_CAPS | PROOF_NO_NEW_PRIVS | PROOF_IDENTITY |
                         ((plan->host_proc || !plan->pidns) && plan->seccomp != SECCOMP_OFF ? PROOF_SECCOMP
                                                                                          : PROOF_NO_NESTING));
-    else
+        if (plan->switch_user && plan->own_tree && plan->fs_mode == FS_GUARD)
+            c->proof |= PROOF_MAPPED;
+    } else {
         claim_cannot(c, "capabilities inside the user namespace are kept");
+    }
 
     c = &plan->claims[CAP_ENVIRONMENT];
     c->requested = true;

@@ -67,7 +67,7 @@ int plan_compile(struct plan *plan, struct arena *arena, const struct plan_reque
     struct plan_build b = {
         .plan = plan, .arena = arena, .request = request, .policy = *request->policy, .err = err};
     *plan = (struct plan){.arena = arena, .policy = request->policy, .host = request->host,
-                           .work = request->work};
+                           .work = request->work, .guard = request->guard};
     plan->bare = request->host->refused.userns;
     identity(&b);
     namespaces(&b);
@@ -75,6 +75,7 @@ int plan_compile(struct plan *plan, struct arena *arena, const struct plan_reque
     int r = refuse_unbuilt(&b);
     if (r == 0)
         r = plan->bare ? plan_build_bare_files(&b) : plan_build_files(&b);
+    plan->listen = plan->fs_mode == FS_GUARD && !host_off(request->host, OFF_LISTENER);
     if (r == 0)
         r = plan_build_payload(&b);
     if (r < 0)

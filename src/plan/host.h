@@ -26,6 +26,7 @@ enum host_switch {
     OFF_WIPE,
     OFF_USERNS, /* as if this host refused them */
     OFF_GATE,   /* the fork gate of the tier without them */
+    OFF_LISTENER, /* nobody names violations */
     HOST_SWITCH_COUNT,
 };
 

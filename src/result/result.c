@@ -52,6 +52,7 @@ void result_release(struct result *r)
 {
     buf_free(&r->out.captured);
     buf_free(&r->err.captured);
+    violations_free(&r->violations);
 }
 
 void result_reason(struct result *r, const char *fmt, ...)

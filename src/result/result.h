@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "result/ledger.h"
+#include "result/violations.h"
 
 enum status {
     STATUS_OK,
@@ -53,6 +54,7 @@ struct result {
     uint64_t processes; /* tasks that were seen to end inside, the payload among them */
     const char *backend_kind; /* static: "native" */
     bool backend_effective;
+    struct result_violations violations;
     struct cordon_error error; /* with INTERNAL_ERROR and SPAWN_FAILED */
     char warnings[8][256];
     unsigned warning_count;

@@ -201,6 +201,8 @@ void init_settle(struct spawn *s)
     for (int i = 0; i < 3; i++)
         sys_close(s->stdio[i]);
     sys_close(s->ruleset);
+    if (!s->plan->bare)
+        sys_close(s->listen_socket);
     if (s->quick_end && !s->plan->bare)
         defer_teardown();
     /* It has nothing to lose: on failure init keeps rights that nobody can reach. */

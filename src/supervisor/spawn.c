@@ -20,13 +20,15 @@ static int list_descriptors(struct spawn *s)
 {
     const size_t steps = s->trees == NULL ? 0 : s->trees->step_count;
     const size_t host = s->trees == NULL ? 0 : s->trees->host_count;
-    s->keep = arena_array(s->plan->arena, 5 + CGROUP_CONTROLLER_COUNT + steps + host, sizeof *s->keep);
+    s->keep = arena_array(s->plan->arena, 6 + CGROUP_CONTROLLER_COUNT + steps + host, sizeof *s->keep);
     if (s->keep == NULL)
         return -ENOMEM;
     s->keep_count = 0;
     s->keep[s->keep_count++] = s->life;
     for (int i = 0; i < 3; i++)
         s->keep[s->keep_count++] = s->stdio[i];
+    if (s->listen_socket >= 0)
+        s->keep[s->keep_count++] = s->listen_socket;
     for (unsigned i = 0; s->cgroup != NULL && i < s->cgroup->group_count; i++)
         s->keep[s->keep_count++] = s->cgroup->groups[i].procs_fd;
     for (size_t i = 0; i < s->plan->step_count; i++) {
@@ -67,6 +69,7 @@ int spawn_start(struct spawn *s, struct cordon_error *err)
         s->shared = NULL;
         return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, errno, "map the shared page", "mmap");
     }
+    s->shared->proof = s->trees == NULL || !s->trees->partial ? PROOF_MAPPED : 0;
     s->stack = mmap(NULL, SPAWN_STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
     if (s->stack == MAP_FAILED) {
         s->stack = NULL;

@@ -34,6 +34,7 @@ struct shared {
     struct cordon_error payload_error;
 
     uint32_t proof;  /* enum proof, by init and payload in turn */
+    int listen_errno; /* why nobody listens; 0: somebody does, or nobody was asked to */
     bool keys_shared; /* no session keyring of its own: the key quota is used up */
     bool executing;  /* the payload got as far as execve() */
     int exec_errno;  /* and this is what the last candidate answered; 0: it runs */
@@ -61,6 +62,7 @@ struct spawn {
     int stdio[3]; /* owned; what the payload gets as 0, 1, 2 */
     int life;     /* owned; read end: its end means that the supervisor is gone */
     int gate_socket; /* bare: over which init gets the listener from the payload process; -1: none */
+    int listen_socket; /* borrowed; over which the listener of guard mode gets its descriptor; -1: none */
     int ruleset;  /* init makes it for both; -1: none */
     bool death_signal; /* ask the kernel for one, too: only if no thread may end before the run */
     bool quick_end;    /* leave the end of the mounts to the kernel: answers sooner, costs throughput */

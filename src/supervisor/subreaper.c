@@ -106,8 +106,8 @@ static int build(struct spawn *s, int payload, int socket, int proc)
 {
     uint32_t seen = 0;
     gate.listener = -1;
-    if (s->plan->gate)
-        gate_open(&gate, s->plan, socket, payload, proc);
+    if (socket >= 0)
+        gate_open(&gate, s, socket, payload, proc);
     int r = s->ruleset < 0 ? 0 : layer_landlock_rules(s->plan, s->ruleset, &s->shared->error);
     if (r == 0)
         r = init_wait_for_payload(s, payload);
@@ -136,7 +136,8 @@ void subreaper_init(struct spawn *s)
         init_fail(s, CORDON_LAYER_PROCESS, proc < 0 ? proc : -ENOENT, "list children", "/proc");
         init_give_up(s, 0);
     }
-    if (s->plan->gate && sys_call(SYS_socketpair, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
+    const bool gated = s->plan->gate || s->listen_socket >= 0;
+    if (gated && sys_call(SYS_socketpair, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
         init_fail(s, CORDON_LAYER_PROCESS, -EMFILE, "make a socket", "socketpair");
         init_give_up(s, 0);
     }

@@ -8,6 +8,7 @@
 #include "layer/cgroup.h"
 #include "layer/trees.h"
 #include "layer/workdir.h"
+#include "listener/listener.h"
 #include "plan/plan.h"
 #include "result/result.h"
 #include "supervisor/spawn.h"
@@ -18,6 +19,9 @@ struct supervisor_options {
     int output[2];      /* borrowed; where standard output and error pass on to; -1: nowhere */
     bool capture;       /* keep both streams in the result, up to the cap */
     bool ledger;        /* the result is to hold the ledger: somebody will read it */
+    /* Each distinct violation when it happens, from step(); NULL: nobody wants to know so soon. */
+    void (*on_violation)(void *context, const struct result_violation *violation);
+    void *on_violation_context;
     int signals;        /* borrowed; a signalfd with what the caller wants passed on; -1: none */
     bool death_signal, quick_end; /* see struct spawn */
     char *arguments;    /* the caller's own argument block, to be wiped in init; NULL: none */
@@ -33,6 +37,7 @@ struct supervisor {
     struct layer_cgroup cgroup; /* owned */
     struct layer_trees trees;   /* owned */
     struct layer_workdir workdir; /* owned */
+    struct listener listener;     /* owned */
     struct stream streams[2];   /* owned */
     int epoll, timer;           /* owned */
     struct {
@@ -44,8 +49,9 @@ struct supervisor {
         size_t start, end;
     } input;
     unsigned cores;
-    uint64_t started_us, deadline_us, kill_us, tick_us; /* 0: not set */
+    uint64_t started_us, deadline_us, kill_us, tick_us, listen_us; /* 0: not set */
     bool timed_out, killed, init_gone, cpu_hit, oom;
+    bool listener_lost; /* it ended, or got stuck, before those that it listens to */
     bool impatient; /* output that nobody takes now is dropped */
     int overflow; /* 1 + index of the stream that ran over; 0: none */
     uint64_t cpu_us;

@@ -111,6 +111,18 @@ static void own_end(const struct supervisor *s, struct result *result)
                  128 + sig);
 }
 
+/* Writes were refused: whatever the payload says of itself, that is what is wrong. */
+static void violated(const struct supervisor *s, struct result *result)
+{
+    const uint64_t total = result->violations.total;
+    if (total == 0 || s->plan->guard.on_violation != VIOLATIONS_FAIL ||
+        result->status == STATUS_FORBIDDEN_SYSCALL || !s->spawn.shared->ended)
+        return;
+    result_reason(result, "%" PRIu64 " attempt%s to write outside of the writable places", total,
+                  total == 1 ? "" : "s");
+    conclude(result, STATUS_POLICY_VIOLATION, result->rc != 0 ? result->rc : 1);
+}
+
 static bool cpu_limit(const struct supervisor *s, const struct result *result)
 {
     const uint64_t most = s->plan->cpu_ms;
@@ -145,6 +157,11 @@ static void limits_or_end(const struct supervisor *s, struct result *result)
                       result->caller_signal);
         conclude(result, result->caller_signal == SIGTERM ? STATUS_KILLED_TERM : STATUS_SIGNALED,
                  128 + result->caller_signal);
+    } else if (s->listener_lost) {
+        err_set(&result->error, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, 0, "listen to the sandbox",
+                "the listener");
+        err_why(&result->error, "it was killed from outside, or hangs on a file system");
+        verdict_refused(result);
     } else if (shared->hit == HIT_BLIND) {
         err_set(&result->error, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, EMFILE, "watch memory and cpu time",
                 "/proc");
@@ -155,7 +172,20 @@ static void limits_or_end(const struct supervisor *s, struct result *result)
         conclude(result, STATUS_KILLED_KILL, 137);
     } else {
         own_end(s, result);
+        violated(s, result);
     }
+}
+
+static void warn_of_listener(const struct supervisor *s, struct result *result)
+{
+    const struct shared *shared = s->spawn.shared;
+    if (shared != NULL && shared->listen_errno != 0)
+        result_warn(result, "refused writes are not named: no listener (%s)", text_errno_name(shared->listen_errno));
+    if (result->violations.unseen > 0)
+        result_warn(result, "%" PRIu64 " calls of processes that cannot be looked into were not named",
+                    result->violations.unseen);
+    if (result->violations.count == VIOLATIONS_MAX)
+        result_warn(result, "only the first %d distinct violations are listed", VIOLATIONS_MAX);
 }
 
 void verdict(const struct supervisor *s, struct result *result)
@@ -183,6 +213,8 @@ void verdict(const struct supervisor *s, struct result *result)
                     plan->bare ? "user namespaces" : "a new procfs", met->what, met->subject,
                     text_errno_name(met->errnum));
     }
+    result->violations.watched = (proof & PROOF_LISTENER) != 0;
+    warn_of_listener(s, result);
     if (s->trees.unmapped[0] != '\0')
         result_warn(result, "owners in '%s' cannot be mapped: files of root are not the payload's own there",
                     s->trees.unmapped);
@@ -204,6 +236,10 @@ void verdict(const struct supervisor *s, struct result *result)
     const bool ran = shared != NULL && shared->executing;
     if (s->options.ledger)
         ledger_fill(&result->ledger, plan, proof, ran);
+    if (s->options.ledger && ran && s->trees.partial)
+        snprintf(result->ledger.entries[CAP_PRIVILEGES].details, sizeof result->ledger.entries[0].details,
+                 "a host uid that only this run uses, but owners in '%s' cannot be id-mapped: files of root are not "
+                 "the command's own there", s->trees.unmapped);
     bool partial = false;
     for (int i = 0; i < CAPABILITY_COUNT; i++) {
         const struct plan_claim *c = &plan->claims[i];

@@ -641,12 +641,14 @@ def test_attacks_work_where_the_layer_is_off(mine):
 # --- guard mode --------------------------------------------------------------------------------
 
 def test_guard_mode_needs_no_allowance(refusing, mine):
+    there = f"/tmp/{marker()}"
     r = refusing("--profile", "limits", "--", PYTHON, "-c", PRELUDE +
                  "open('here', 'w').close()\n"
-                 "say([tried(lambda: open('/etc/hostname').read()), tried(lambda: open('/tmp/cordon-tier2', 'w')), "
+                 f"say([tried(lambda: open('/etc/hostname').read()), tried(lambda: open('{there}', 'w')), "
                  "tried(os.listdir, '/'), tried(lambda: open(os.environ['TMPDIR'] + '/t', 'w').close()), "
                  "tried(os.chmod, '/etc/hostname', 0o644)])", cwd=mine)
-    assert r.doc["status"] == "OK" and r.doc["reason"] == "", r.told()
+    assert r.doc["status"] == "POLICY_VIOLATION" and r.rc == 1, r.told()
+    assert [(v["op"], v["path"]) for v in r.doc["violations"]] == [("open for writing", there)]
     assert r.answer == ["ok", "EACCES", "ok", "ok", "EPERM"]
     assert (mine / "here").exists()
     for name, entry in r.doc["enforced"].items():
