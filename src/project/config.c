@@ -197,7 +197,7 @@ int project_config_parse(struct project_config *config, struct arena *arena, con
 {
     struct doc d = {.arena = arena, .err = err, .what = "read " PROJECT_FILE};
     struct project_config read = defaults;
-    const struct json *root = doc_parse(&d, text, len, PROJECT_CONFIG_MAX);
+    const struct json *root = doc_parse(&d, arena, text, len, PROJECT_CONFIG_MAX);
     if (root == NULL)
         return -EINVAL;
     int r = doc_object(&d, root, DOC_FIELDS(top_fields), &read);
