@@ -56,7 +56,7 @@ def test_no_such_module(extensions):
 
 
 def test_a_manifest_does_not_choose_its_permissions(extensions):
-    root = extensions("test.net", "cat", effects=["Network"])
+    root = extensions("test.net", "cat", effects=[{"effect": "Network"}])
     with pytest.raises(cordon.PolicyError):
         cordon.call("test.net", 1, extensions=root)
 
