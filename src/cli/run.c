@@ -15,10 +15,8 @@
 #include "cli/options.h"
 #include "cli/outfile.h"
 #include "cli/switches.h"
-#include "layer/probe.h"
-#include "layer/refusal.h"
-#include "supervisor/supervisor.h"
-#include "supervisor/verdict.h"
+#include "backend/backend.h"
+#include "result/ending.h"
 #include "wire/result_json.h"
 
 #define DOCUMENT_MAX (1024u * 1024 * 1024)
@@ -30,8 +28,7 @@ extern char **environ;
 struct session {
     struct arena arena;
     struct run_options options;
-    struct host host;
-    struct plan plan;
+    struct backend_run run;
     struct result result;
     struct outfile document, streams[2];
     int signals; /* owned */
@@ -95,6 +92,7 @@ static int make_document(struct session *s, struct buf *text)
         .profile = policy_profile_name(s->options.policy.profile),
         .policy_sha256 = policy_sha256(&s->options.policy, sha) == 0 ? sha : NULL,
         .kernel = uname(&host) == 0 ? host.release : NULL,
+        .bwrap_path = s->result.bwrap_path[0] == '\0' ? NULL : s->result.bwrap_path,
     };
     result_write_json(&s->result, &context, text);
     return text->failed ? -ENOMEM : 0;
@@ -130,7 +128,7 @@ static void mark_truncation(const struct session *s)
     for (int i = 0; i < 2; i++) {
         char line[128];
         char text[132];
-        if (!streams[i]->truncated || !s->plan.output_passing || s->streams[i].fd >= 0 || s->options.json ||
+        if (!streams[i]->truncated || !s->run.plan.output_passing || s->streams[i].fd >= 0 || s->options.json ||
             s->options.format_text)
             continue;
         result_truncation_line(streams[i], line, sizeof line);
@@ -213,78 +211,76 @@ static int refuse_unbuilt(const struct run_options *o, struct cordon_error *err)
     return -EINVAL;
 }
 
-static int make_plan(struct session *s)
+/* Test programs only: the release program has no switches. */
+static int tune(struct host *host, struct cordon_error *err)
 {
-    struct cordon_error *err = &s->result.error;
     const char *unknown = NULL;
-    int r = layer_probe(&s->host, &s->arena, &s->options.policy, environ, err);
-    if (r < 0)
-        return r;
-    if (switches_read(&s->host, environ, &unknown) < 0)
+    if (switches_read(host, environ, &unknown) < 0)
         return err_set(err, CORDON_ERROR_USAGE, CORDON_LAYER_PLAN, 0, "switch off", unknown);
-    if (host_off(&s->host, OFF_USERNS)) {
-        struct cordon_error met = {0};
-        err_set(&met, CORDON_ERROR_SETUP, CORDON_LAYER_NAMESPACES, EPERM, "make namespaces", "clone3");
-        r = layer_refusal_note(&s->host, &s->arena, &s->options.policy, REFUSAL_USERNS, &met, err);
-        if (r < 0)
-            return r;
-    }
-    const struct plan_request request = {.policy = &s->options.policy,
-                                         .host = &s->host,
-                                         .command = s->options.command,
-                                         .caller_env = environ};
-    return plan_compile(&s->plan, &s->arena, &request, err);
+    return 0;
 }
 
+static int next_signal(int signals)
+{
+    struct signalfd_siginfo info;
+    return read(signals, &info, sizeof info) == (ssize_t)sizeof info ? (int)info.ssi_signo : 0;
+}
+
+static int make_plan(struct session *s)
+{
+    s->run = (struct backend_run){.policy = &s->options.policy,
+                                  .arena = &s->arena,
+                                  .command = s->options.command,
+                                  .env = environ,
+                                  .result = &s->result,
+                                  .unsafe_known = s->options.unsafe_no_isolation,
+                                  .tune = tune};
+    return backend_plan(&s->run);
+}
+
+/* Where a host refuses something, that shows only by trying: all but the command itself. */
 static int print_plan(struct session *s)
 {
     BUF_AUTO text = BUF_INIT(DOCUMENT_MAX);
-    plan_print(&s->plan, &text);
+    backend_rehearse(&s->run);
+    if (s->result.error.kind != CORDON_ERROR_NONE) {
+        ending_refused(&s->result);
+        return conclude(s);
+    }
+    plan_print(&s->run.plan, &text);
     return text.failed || fd_write_all(STDOUT_FILENO, text.data, text.len) < 0 ? EXIT_SETUP : 0;
-}
-
-/* A run that never was still has a result, with its ledger. */
-static int never_started(struct session *s)
-{
-    verdict_refused(&s->result);
-    if (s->plan.policy != NULL)
-        ledger_fill(&s->result.ledger, &s->plan, 0, false);
-    return conclude(s);
 }
 
 static int supervise(struct session *s)
 {
     const bool pass = !s->options.json && !s->options.format_text;
-    struct supervisor supervisor;
-    struct supervisor_options options = {
+    struct backend_run *run = &s->run;
+    run->wishes = (struct run_wishes){
         .input = s->options.stdin_none ? -1 : STDIN_FILENO,
         .capture = wants_document(s),
         .ledger = wants_document(s),
         .signals = s->signals,
+        .next_signal = next_signal,
         .death_signal = true,
         .quick_end = true,
         .arguments = s->arguments,
         .arguments_size = s->arguments_size,
     };
     for (int i = 0; i < 2; i++)
-        options.output[i] = s->streams[i].fd >= 0 ? s->streams[i].fd : pass ? 1 + i : -1;
-    if (s->plan.wipe)
+        run->wishes.output[i] = s->streams[i].fd >= 0 ? s->streams[i].fd : pass ? 1 + i : -1;
+    if (run->plan.wipe)
         wipe_environment();
-    bool running = supervisor_start(&supervisor, &s->plan, &s->host, &options, &s->result) == 0;
-    do {
-        while (running && !supervisor_step(&supervisor, true)) {
-        }
-        running = supervisor_fall_back(&supervisor, &s->plan, &s->host);
-    } while (running);
-    supervisor_finish(&supervisor);
-    int lost = supervisor_lost_output(&supervisor);
-    if (lost != 0) {
+    bool over = backend_start(run) < 0;
+    while (!over)
+        over = backend_step(run, true);
+    backend_finish(run);
+    if (run->lost_output != 0) {
         struct cordon_error err = {0};
-        err_set(&err, CORDON_ERROR_IO, CORDON_LAYER_OUTPUT, lost, "pass on output", s->plan.command);
+        err_set(&err, CORDON_ERROR_IO, CORDON_LAYER_OUTPUT, run->lost_output, "pass on output", run->plan.command);
         message_error(&err);
     }
     int status = conclude(s);
-    return lost != 0 && status == 0 ? EXIT_SETUP : status;
+    return run->lost_output != 0 && status == 0 ? EXIT_SETUP : status;
 }
 
 static void put_help(void)
@@ -326,7 +322,8 @@ static int copy_command(struct session *s)
 
 static void add_warning(void *result, const char *pointer, const char *text)
 {
-    result_warn(result, "%s (policy %s)", text, pointer);
+    if (strcmp(pointer, "/backend") != 0) /* whoever carries it out says more */
+        result_warn(result, "%s (policy %s)", text, pointer);
 }
 
 static int run(struct session *s, int argc, char **argv)
@@ -364,11 +361,12 @@ static int run(struct session *s, int argc, char **argv)
     if (r == 0 && s->options.dry_run)
         return print_plan(s);
     if (r < 0)
-        return never_started(s);
+        return conclude(s);
     r = open_signals(s);
     if (r < 0) {
         err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, -r, "watch signals", "signalfd");
-        return never_started(s);
+        ending_refused(&s->result);
+        return conclude(s);
     }
     return supervise(s);
 }
@@ -380,8 +378,6 @@ int cli_run(int argc, char **argv)
                         .streams = {OUTFILE_INIT, OUTFILE_INIT},
                         .signals = -1};
     result_init(&s.result);
-    s.result.backend_kind = "native";
-    s.result.backend_effective = true;
     int status = run(&s, argc, argv);
     outfile_release(&s.document);
     for (int i = 0; i < 2; i++)

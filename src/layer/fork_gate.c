@@ -30,31 +30,35 @@
         BPF_STMT(BPF_RET | BPF_K, answer)
 #define ABSENT (SECCOMP_RET_ERRNO | ENOSYS)
 
+#if defined(__x86_64__) /* x32 numbers its calls in a range of its own */
+#define OTHER_FORKS                                            \
+    BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0, 1),     \
+        BPF_STMT(BPF_RET | BPF_K, ABSENT),                     \
+        IF(SYS_fork, SECCOMP_RET_USER_NOTIF), IF(SYS_vfork, SECCOMP_RET_USER_NOTIF),
+#else
+#define OTHER_FORKS
+#endif
+
 /* Foreign architectures have their own numbers for the same calls, and clone3 hides its flags:
  * neither exists in here, also where the policy wants no other filter. */
-static struct sock_filter instructions[] = {
-    FIELD(arch),
-    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NATIVE, 1, 0),
-    BPF_STMT(BPF_RET | BPF_K, ABSENT),
-    FIELD(nr),
-#if defined(__x86_64__)
-    BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0, 1),
-    BPF_STMT(BPF_RET | BPF_K, ABSENT),
-    IF(SYS_fork, SECCOMP_RET_USER_NOTIF),
-    IF(SYS_vfork, SECCOMP_RET_USER_NOTIF),
-#endif
-    IF(SYS_clone, SECCOMP_RET_USER_NOTIF),
-    IF(SYS_clone3, ABSENT),
-    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-};
+#define FORKS                                                  \
+    FIELD(arch), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NATIVE, 1, 0), \
+        BPF_STMT(BPF_RET | BPF_K, ABSENT), FIELD(nr), OTHER_FORKS   \
+        IF(SYS_clone, SECCOMP_RET_USER_NOTIF), IF(SYS_clone3, ABSENT)
+#define EXECS IF(SYS_execve, SECCOMP_RET_USER_NOTIF), IF(SYS_execveat, SECCOMP_RET_USER_NOTIF)
+#define REST BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+#define PROGRAM(instructions) {.len = sizeof(instructions) / sizeof((instructions)[0]), .filter = (instructions)}
 
-int layer_fork_gate_install(void)
+static struct sock_filter forks[] = {FORKS, REST};
+static struct sock_filter forks_and_execs[] = {FORKS, EXECS, REST};
+
+int layer_fork_gate_install(bool with_exec)
 {
-    const struct sock_fprog program = {.len = sizeof instructions / sizeof instructions[0],
-                                       .filter = instructions};
-    long fd = sys_call(SYS_seccomp, SECCOMP_SET_MODE_FILTER, LISTENER | WAIT_KILLABLE, &program);
+    static const struct sock_fprog programs[] = {PROGRAM(forks), PROGRAM(forks_and_execs)};
+    const struct sock_fprog *program = &programs[with_exec];
+    long fd = sys_call(SYS_seccomp, SECCOMP_SET_MODE_FILTER, LISTENER | WAIT_KILLABLE, program);
     if (fd == -EINVAL)
-        fd = sys_call(SYS_seccomp, SECCOMP_SET_MODE_FILTER, LISTENER, &program);
+        fd = sys_call(SYS_seccomp, SECCOMP_SET_MODE_FILTER, LISTENER, program);
     return (int)fd;
 }
 
@@ -69,7 +73,9 @@ int layer_fork_gate_next(int listener, struct fork_request *out)
     struct seccomp_notif request;
     memset(&request, 0, sizeof request); /* the kernel insists */
     long r = sys_call(SYS_ioctl, listener, SECCOMP_IOCTL_NOTIF_RECV, &request);
-    *out = (struct fork_request){.id = request.id, .task = request.pid};
+    *out = (struct fork_request){.id = request.id,
+                                 .task = request.pid,
+                                 .exec = request.data.nr == SYS_execve || request.data.nr == SYS_execveat};
     return (int)r;
 }
 
@@ -78,6 +84,16 @@ void layer_fork_gate_answer(int listener, const struct fork_request *request, in
     struct seccomp_notif_resp response = {
         .id = request->id, .error = error, .flags = error == 0 ? SECCOMP_USER_NOTIF_FLAG_CONTINUE : 0};
     sys_call(SYS_ioctl, listener, SECCOMP_IOCTL_NOTIF_SEND, &response);
+}
+
+int layer_gate_give(int listener, const struct fork_request *request, int fd, int as)
+{
+    struct seccomp_notif_addfd give = {.id = request->id,
+                                       .flags = SECCOMP_ADDFD_FLAG_SETFD,
+                                       .srcfd = (uint32_t)fd,
+                                       .newfd = (uint32_t)as};
+    long r = sys_call(SYS_ioctl, listener, SECCOMP_IOCTL_NOTIF_ADDFD, &give);
+    return r < 0 ? (int)r : 0;
 }
 
 void layer_fork_gate_tune(int listener)

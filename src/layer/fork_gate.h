@@ -18,7 +18,7 @@
 #define FORK_GATE_PROOF 3899
 
 /* The listener, or -errno: EBUSY below somebody else's listener, EINVAL on kernels without. */
-int layer_fork_gate_install(void);
+int layer_fork_gate_install(bool with_exec); /* execve and execveat ask, too */
 
 /* True if a fork is answered by our init; it must be waiting in layer_fork_gate_prove(). */
 bool layer_fork_gate_proven(void);
@@ -27,11 +27,15 @@ bool layer_fork_gate_proven(void);
 struct fork_request {
     uint64_t id;
     uint32_t task; /* the thread that asks */
+    bool exec;     /* for an exec, not for a fork */
 };
 int layer_fork_gate_next(int listener, struct fork_request *out);
 
 /* 0 lets it happen; else a negative errno. */
 void layer_fork_gate_answer(int listener, const struct fork_request *request, int error);
+
+/* Puts a copy of `fd` under the number `as` of the thread that asks; 0 or -errno. */
+int layer_gate_give(int listener, const struct fork_request *request, int fd, int as);
 
 /* Answers of ours wake the asking thread on this core: ten times faster, where the kernel can. */
 void layer_fork_gate_tune(int listener);

@@ -11,7 +11,7 @@
 
 uint64_t layer_namespaces_flags(const struct plan *plan)
 {
-    if (plan->bare)
+    if (plan_hosted(plan))
         return 0;
     uint64_t flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWUTS;
     flags |= plan->pidns ? CLONE_NEWPID : 0;

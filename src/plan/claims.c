@@ -20,7 +20,7 @@ static void pids(struct plan_build *b)
     c->requested = b->policy.limits.pids != POLICY_UNLIMITED;
     if (plan->cgroup.pids != POLICY_UNLIMITED)
         claim_holds(c, cgroup_name(b, CGROUP_PIDS), PROOF_CGROUP);
-    else if (plan->bare && plan->gate)
+    else if (plan_hosted(plan) && plan->gate)
         claim_holds(c, "fork gate", PROOF_GATE);
     else if (plan->nproc != 0)
         claim_holds(c, "rlimit", PROOF_NPROC | PROOF_USERNS | PROOF_IDENTITY);
@@ -218,6 +218,12 @@ int plan_build_claims(struct plan_build *b)
     processes(b);
     if (plan->bare)
         plan_bare_claims(b);
+    else if (plan->bwrap != NULL)
+        plan_bwrap_claims(b);
+    else if (plan_portable(plan))
+        plan_portable_claims(b);
+    /* Whoever chose no isolation by its name has been told, and is told again by the ledger. */
+    const bool accepted = b->policy.allow_partial || plan->backend == BACKEND_NONE;
 
     int missing = -1;
     for (int i = 0; i < CAPABILITY_COUNT; i++) {
@@ -229,13 +235,13 @@ int plan_build_claims(struct plan_build *b)
         } else if (c->mechanism == NULL) {
             plan->partial = true;
             missing = missing < 0 ? i : missing;
-        } else if (!b->policy.allow_partial) {
+        } else if (!accepted) {
             /* The end of the run proves EMPTY; the supervisor answers for TIMER. */
             plan->must |= c->proof & ~(uint32_t)(PROOF_EMPTY | PROOF_TIMER);
         }
     }
     int r = requirements(b);
-    if (r == 0 && missing >= 0 && !b->policy.allow_partial) {
+    if (r == 0 && missing >= 0 && !accepted) {
         if (plan->bare)
             return plan_bare_refusal(b, (enum capability)missing);
         r = -EOPNOTSUPP;

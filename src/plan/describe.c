@@ -56,7 +56,7 @@ static void requested(const struct plan *plan, enum capability c, struct plan_wo
             put_word(out, policy_seccomp_name(policy->seccomp));
         return;
     case CAP_IPC:
-        put_word(out, plan->netns || plan->bare || plan_scopes_sockets(plan)
+        put_word(out, plan->netns || plan_on_host_paths(plan) || plan_scopes_sockets(plan)
                           ? "private"
                           : "private, but abstract sockets of the host's network");
         return;
@@ -188,6 +188,7 @@ void plan_describe(const struct plan *plan, enum capability c, struct plan_words
         requested(plan, c, out);
     if (claim->why != NULL)
         SAY("%s", claim->why);
-    else if (!plan->bare || !plan_bare_details(plan, c, out))
+    else if (!(plan->bare && plan_bare_details(plan, c, out)) &&
+             !(plan->bwrap != NULL && plan_bwrap_details(plan, c, out)))
         details(plan, c, out);
 }

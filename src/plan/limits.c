@@ -3,7 +3,7 @@
 
 static enum cgroup_version cgroup_for(const struct plan_build *b, enum cgroup_controller c)
 {
-    return host_off(b->request->host, OFF_CGROUP) ? CGROUP_NONE
+    return host_off(b->request->host, OFF_CGROUP) || plan_portable(b->plan) ? CGROUP_NONE
                                                   : b->request->host->cgroup.controllers[c].version;
 }
 
@@ -11,7 +11,7 @@ void plan_build_limits(struct plan_build *b)
 {
     struct plan *plan = b->plan;
     const struct policy_limits *limits = &b->policy.limits;
-    const bool watcher = !host_off(b->request->host, OFF_WATCHER);
+    const bool watcher = !host_off(b->request->host, OFF_WATCHER) && !plan_portable(b->plan);
 
     plan->cgroup = PLAN_CGROUP_INIT;
     plan->gate_tasks = POLICY_UNLIMITED;
@@ -30,12 +30,13 @@ void plan_build_limits(struct plan_build *b)
             plan->watch_memory = watcher;
     }
     if (limits->pids != POLICY_UNLIMITED && !plan_off(b, CAP_PIDS)) {
-        /* Init is a task of its own in both counts. */
+        /* Init is a task of its own in both counts; bwrap adds its pid 1 and the one who waits for it. */
+        const uint64_t helpers = plan->bwrap != NULL ? 2 : 0;
         if (cgroup_for(b, CGROUP_PIDS) != CGROUP_NONE)
-            plan->cgroup.pids = limits->pids + 1;
-        else if (plan->bare) /* there RLIMIT_NPROC would count all that this user runs */
-            plan->gate_tasks = limits->pids;
-        else if (!host_off(b->request->host, OFF_RLIMITS))
+            plan->cgroup.pids = limits->pids + helpers + 1;
+        else if (plan_hosted(plan)) /* there RLIMIT_NPROC would count all that this user runs */
+            plan->gate_tasks = limits->pids + helpers;
+        else if (!host_off(b->request->host, OFF_RLIMITS) && !plan_portable(plan))
             plan->nproc = limits->pids + 1;
     }
     if (plan->cpu_ms != POLICY_UNLIMITED) {

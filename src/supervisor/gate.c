@@ -99,10 +99,13 @@ static void decide(struct fork_gate *gate)
     layer_fork_gate_answer(gate->listener, &gate->asking, room == ROOM_YES ? 0 : -EAGAIN);
 }
 
-void gate_answer(struct fork_gate *gate)
+bool gate_answer(struct fork_gate *gate)
 {
-    if (layer_fork_gate_next(gate->listener, &gate->asking) == 0) /* else it was killed meanwhile */
+    if (layer_fork_gate_next(gate->listener, &gate->asking) < 0)
+        return true; /* it was killed meanwhile */
+    if (!gate->asking.exec)
         decide(gate);
+    return !gate->asking.exec;
 }
 
 const struct timespec *gate_pause(const struct fork_gate *gate, const struct timespec *longest)

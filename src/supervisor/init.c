@@ -64,7 +64,7 @@ void init_tie_to_supervisor(const struct spawn *s)
 {
     struct pollfd life = {.fd = s->life};
     const struct timespec now = {0};
-    if (s->death_signal && !s->plan->bare) /* there init must live to end the others */
+    if (s->death_signal && !plan_hosted(s->plan)) /* there init must live to end the others */
         sys_prctl(PR_SET_PDEATHSIG, SIGKILL, 0);
     if (sys_call(SYS_ppoll, &life, 1, &now, 0, 0) > 0 && (life.revents & POLLHUP) != 0)
         sys_exit(1);
@@ -92,7 +92,7 @@ int init_enter_cgroup(struct spawn *s)
     if (r < 0)
         return init_fail(s, CORDON_LAYER_CGROUP, r, "enter the cgroup", "cgroup.procs");
     /* Now: the root of the namespace is the group that the process is in. */
-    r = s->plan->cgroupns ? sys_call(SYS_unshare, CLONE_NEWCGROUP) : 0;
+    r = s->plan->cgroupns && s->plan->bwrap == NULL ? sys_call(SYS_unshare, CLONE_NEWCGROUP) : 0;
     if (r < 0)
         return init_fail(s, CORDON_LAYER_CGROUP, r, "make a cgroup namespace", "unshare");
     __atomic_or_fetch(&s->shared->proof, PROOF_CGROUP, __ATOMIC_RELAXED);
@@ -198,10 +198,12 @@ void init_settle(struct spawn *s)
 {
     uint32_t ignored = 0;
     sys_close_range(0, 2, 0);
-    for (int i = 0; i < 3; i++)
-        sys_close(s->stdio[i]);
+    for (int i = 0; i < 3; i++) {
+        if (i < 2 || s->bwrap == NULL) /* the payload gets it when bwrap has nothing more to say */
+            sys_close(s->stdio[i]);
+    }
     sys_close(s->ruleset);
-    if (s->quick_end && !s->plan->bare)
+    if (s->quick_end && !plan_hosted(s->plan))
         defer_teardown();
     /* It has nothing to lose: on failure init keeps rights that nobody can reach. */
     layer_no_new_privs(&ignored, NULL);
@@ -327,7 +329,7 @@ _Noreturn static __attribute__((noinline)) void namespace_init(struct spawn *s)
 
 void spawn_init(struct spawn *s)
 {
-    if (s->plan->bare)
+    if (plan_hosted(s->plan))
         subreaper_init(s);
     namespace_init(s);
 }

@@ -33,15 +33,42 @@ static int fail(struct spawn *s, long r, const char *what, const char *subject)
     return err_set(&s->shared->payload_error, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, (int)-r, what, subject);
 }
 
-/* Only 0 to 2 and the ruleset stay; 0 to 2 are the pipes. */
-static int arrange_descriptors(struct spawn *s, int *ruleset)
+static int arrange_standard(struct spawn *s, const int stdio[3])
 {
     for (int i = 0; i < 3; i++) {
-        long r = sys_call(SYS_dup3, s->stdio[i], i, 0);
+        long r = sys_call(SYS_dup3, stdio[i], i, 0);
         if (r < 0)
             return fail(s, r, "hand over standard streams", "dup3");
     }
-    long r = 0;
+    return 0;
+}
+
+/* bwrap's descriptors follow the standard ones; what it says is kept apart from the payload's words. */
+static int arrange_for_bwrap(struct spawn *s)
+{
+    const int stdio[3] = {s->stdio[0], s->stdio[1], s->bwrap->messages};
+    const int count = (int)s->bwrap->count;
+    int moved[BWRAP_MAX_FDS];
+    long r = arrange_standard(s, stdio);
+    if (r < 0)
+        return (int)r;
+    for (int i = 0; r >= 0 && i < count; i++) /* out of the way of each other first */
+        r = moved[i] = (int)sys_call(SYS_fcntl, s->bwrap->fds[i], F_DUPFD_CLOEXEC, BWRAP_FIRST_FD + count);
+    for (int i = 0; r >= 0 && i < count; i++)
+        r = sys_call(SYS_dup3, moved[i], BWRAP_FIRST_FD + i, 0);
+    if (r >= 0)
+        r = sys_close_range((unsigned)(BWRAP_FIRST_FD + count), ~0u, 0);
+    return r < 0 ? fail(s, r, "hand over descriptors", s->plan->bwrap) : 0;
+}
+
+/* Only 0 to 2 and the ruleset stay; 0 to 2 are the pipes. */
+static int arrange_descriptors(struct spawn *s, int *ruleset)
+{
+    if (s->bwrap != NULL)
+        return arrange_for_bwrap(s);
+    long r = arrange_standard(s, s->stdio);
+    if (r < 0)
+        return (int)r;
     if (*ruleset >= 0 && *ruleset != RULESET_FD) {
         r = sys_call(SYS_dup3, *ruleset, RULESET_FD, O_CLOEXEC);
         *ruleset = RULESET_FD;
@@ -65,7 +92,7 @@ static uint32_t enter_gate(struct spawn *s)
 {
     uint32_t seen = 0;
     layer_no_new_privs(&seen, NULL);
-    int listener = layer_fork_gate_install();
+    int listener = layer_fork_gate_install(s->bwrap != NULL);
     if (listener < 0)
         return 0; /* below somebody else's: init learns it when the socket closes */
     long r = layer_pass_descriptor(s->gate_socket, listener);
@@ -81,9 +108,11 @@ static int prepare(struct spawn *s, const struct sock_fprog *filter, int *rulese
     uint32_t *proof = &shared->proof;
     uint32_t seen = plan->gate ? enter_gate(s) : 0;
 
-    int r = layer_network_apply(plan, &seen, &shared->payload_error);
+    int r = s->bwrap != NULL ? 0 : layer_network_apply(plan, &seen, &shared->payload_error);
     if (r < 0)
         return r;
+    if (s->bwrap != NULL && (seen & PROOF_GATE) == 0)
+        return fail(s, -EBUSY, "watch what bwrap does", "another listener is above this process");
     if (plan->netns && spawn_has_own(s, NS_NET))
         seen |= PROOF_NETNS;
     __atomic_or_fetch(proof, seen, __ATOMIC_RELAXED);
@@ -99,10 +128,11 @@ static int prepare(struct spawn *s, const struct sock_fprog *filter, int *rulese
     reset_attributes();
 
     seen = 0;
-    r = layer_rlimits_apply(plan, &seen, &shared->payload_error);
+    if (s->bwrap == NULL) /* there init sets them, when bwrap has done its part */
+        r = layer_rlimits_apply(plan, 0, &seen, &shared->payload_error);
     if (r == 0 && plan->keyring) {
         r = layer_keyring_apply(&seen, &shared->payload_error);
-        if (r == 1 && filter != NULL) { /* keyctl() is not on the list: nothing can be read */
+        if (r == 1 && (filter != NULL || (s->bwrap != NULL && plan->seccomp != SECCOMP_OFF))) { /* keyctl() is not on the list: nothing can be read */
             shared->keys_shared = true;
             seen |= PROOF_KEYRING;
             r = 0;
@@ -113,7 +143,7 @@ static int prepare(struct spawn *s, const struct sock_fprog *filter, int *rulese
     if (r == 0)
         r = layer_no_new_privs(&seen, &shared->payload_error);
     if (r == 0 && plan->drop_caps)
-        r = plan->bare ? layer_capabilities_clear(&seen, &shared->payload_error)
+        r = plan_hosted(plan) ? layer_capabilities_clear(&seen, &shared->payload_error)
                        : layer_capabilities_drop(&seen, &shared->payload_error);
     if (r < 0)
         return r;
@@ -186,30 +216,51 @@ static void execute(struct spawn *s)
     shared->exec_errno = (int)-answer;
 }
 
-int spawn_payload(void *spawn)
+_Noreturn static void execute_bwrap(struct spawn *s)
 {
-    struct spawn *s = spawn;
-    const struct plan *plan = s->plan;
+    static const uint64_t none = 0;
+    static char *const no_environment[] = {NULL}; /* it sets the payload's by its arguments */
+    sys_call(SYS_rt_sigprocmask, SIG_SETMASK, &none, 0, sizeof none);
+    long r = sys_call(SYS_execve, s->plan->bwrap, s->bwrap->argv, no_environment);
+    fail(s, r, "execute", s->plan->bwrap);
+    give_up(s);
+}
+
+static const struct sock_fprog *own_filter(const struct plan *plan)
+{
     const struct seccomp_choice choice = {.level = plan->seccomp,
                                           .on_forbidden = plan->on_forbidden,
                                           .deny_memfd = plan->deny_memfd,
                                           .world = !plan->bare           ? WORLD_OWN
                                                    : plan->host_sockets ? WORLD_HOST_NET
                                                                         : WORLD_HOST};
+    return plan->bwrap != NULL ? NULL : layer_seccomp_program(&choice);
+}
+
+int spawn_payload(void *spawn)
+{
+    struct spawn *s = spawn;
+    const struct plan *plan = s->plan;
     int ruleset = s->ruleset;
 
-    if (!plan->pidns) { /* nothing else would end this process with init */
+    if (!plan->pidns || plan_hosted(plan)) { /* nothing else would end this process with init */
         sys_prctl(PR_SET_PDEATHSIG, SIGKILL, 0);
-        if (plan->bare && sys_call(SYS_getppid) != s->pid)
+        if (plan_hosted(plan) && sys_call(SYS_getppid) != s->pid)
             sys_exit(1);
     }
-    if (prepare(s, layer_seccomp_program(&choice), &ruleset) < 0)
+    if (prepare(s, own_filter(plan), &ruleset) < 0)
         give_up(s);
     /* Should init die now, the kernel ends this process with it. */
     while (__atomic_load_n(&s->shared->released, __ATOMIC_ACQUIRE) == GATE_CLOSED)
         sys_futex_wait(&s->shared->released, GATE_CLOSED, NULL);
+    if (s->bwrap != NULL)
+        execute_bwrap(s);
     if (confine(s, ruleset) < 0)
         give_up(s);
+    if (plan->rehearsal) {
+        s->shared->executing = true;
+        sys_exit(0);
+    }
     execute(s);
     sys_exit(127);
 }

@@ -13,6 +13,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "layer/bwrap.h"
 #include "layer/cgroup.h"
 #include "layer/identity.h"
 #include "layer/mounts.h"
@@ -54,6 +55,7 @@ struct spawn {
     struct shared *shared;              /* owned; mapped shared */
     char *stack;                        /* owned; of the payload process until exec */
     struct layer_identity identity;
+    const struct layer_bwrap *bwrap;    /* borrowed; NULL: not by that backend */
     const struct layer_trees *trees;    /* borrowed; mounts made with root's rights; NULL: none */
     int *keep;                          /* borrowed; the descriptors that init needs, sorted */
     size_t keep_count;

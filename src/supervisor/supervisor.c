@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -70,8 +69,10 @@ static void write_input(struct supervisor *s)
  */
 static bool released(const struct supervisor *s)
 {
-    return s->spawn.shared != NULL &&
-           __atomic_load_n(&s->spawn.shared->released, __ATOMIC_ACQUIRE) != GATE_CLOSED;
+    const struct shared *shared = s->spawn.shared;
+    if (shared == NULL || s->plan->bwrap != NULL)
+        return shared != NULL && __atomic_load_n(&shared->executing, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&shared->released, __ATOMIC_ACQUIRE) != GATE_CLOSED;
 }
 
 static void pump_input(struct supervisor *s)
@@ -210,8 +211,8 @@ static void look_at_clock(struct supervisor *s)
 
 static void look_at_signals(struct supervisor *s)
 {
-    struct signalfd_siginfo info;
-    if (read(s->options.signals, &info, sizeof info) != (ssize_t)sizeof info)
+    const int sig = s->options.next_signal(s->options.signals);
+    if (sig <= 0)
         return;
     if (s->init_gone) { /* it has ended already, by itself: only the output is still on its way */
         s->impatient = true;
@@ -223,8 +224,8 @@ static void look_at_signals(struct supervisor *s)
         supervisor_kill(s); /* asked twice: no more patience */
         return;
     }
-    s->result->caller_signal = (int)info.ssi_signo;
-    ask_to_end(s, (int)info.ssi_signo);
+    s->result->caller_signal = sig;
+    ask_to_end(s, sig);
     set_timer(s);
 }
 
@@ -267,7 +268,7 @@ void supervisor_kill(struct supervisor *s)
     s->killed = true;
     if (s->spawn.pidfd < 0)
         return;
-    if (s->plan->bare) { /* init ends the others, then itself; somebody may have stopped it */
+    if (plan_hosted(s->plan)) { /* init ends the others, then itself; somebody may have stopped it */
         sys_pidfd_signal(s->spawn.pidfd, SIGCONT);
         if (write(s->spawn.control, &order, 1) == 1)
             return;
@@ -359,7 +360,9 @@ static int prepare(struct supervisor *s)
     int r = plan->use_cgroup ? prepare_cgroup(s) : 0;
     if (r == 0 && plan->work_dir != NULL)
         r = layer_workdir_make(&s->workdir, plan->work_dir, plan->uid_host, plan->gid_host, err);
-    if (r == 0 && !plan->bare)
+    if (r == 0 && plan->bwrap != NULL)
+        r = layer_bwrap_prepare(&s->bwrap, plan, err);
+    if (r == 0 && !plan_hosted(plan))
         r = layer_trees_prepare(&s->trees, plan->arena, plan, err);
     for (unsigned i = 0; r == 0 && i < 2; i++)
         r = open_output(s, i);
@@ -373,6 +376,7 @@ static int attempt(struct supervisor *s)
     if (r == 0) {
         s->spawn.plan = plan;
         s->spawn.cgroup = plan->use_cgroup ? &s->cgroup : NULL;
+        s->spawn.bwrap = plan->bwrap != NULL ? &s->bwrap : NULL;
         s->spawn.trees = s->trees.of_step != NULL ? &s->trees : NULL;
         s->spawn.death_signal = s->options.death_signal;
         s->spawn.quick_end = s->options.quick_end;
@@ -404,7 +408,7 @@ static int attempt(struct supervisor *s)
 }
 
 int supervisor_start(struct supervisor *s, const struct plan *plan, const struct host *host,
-                     const struct supervisor_options *options, struct result *result)
+                     const struct run_wishes *options, struct result *result)
 {
     *s = (struct supervisor){.plan = plan,
                              .host = host,
@@ -412,6 +416,7 @@ int supervisor_start(struct supervisor *s, const struct plan *plan, const struct
                              .result = result,
                              .cgroup = LAYER_CGROUP_INIT,
                              .workdir = LAYER_WORKDIR_INIT,
+                             .bwrap = LAYER_BWRAP_INIT,
                              .epoll = -1,
                              .timer = -1,
                              .cores = host->cores};
@@ -449,6 +454,26 @@ static void release_attempt(struct supervisor *s)
     s->spawn.stack = NULL;
     layer_cgroup_release(&s->cgroup);
     layer_workdir_remove(&s->workdir);
+    layer_bwrap_release(&s->bwrap);
+}
+
+const struct cordon_error *supervisor_failure(const struct supervisor *s)
+{
+    const struct shared *shared = s->spawn.shared;
+    if (s->killed || s->result->caller_signal != 0 || (shared != NULL && shared->executing))
+        return NULL;
+    if (s->result->error.kind != CORDON_ERROR_NONE)
+        return &s->result->error;
+    if (shared != NULL && shared->failed && shared->error.kind != CORDON_ERROR_NONE)
+        return &shared->error;
+    return shared != NULL && shared->payload_failed ? &shared->payload_error : NULL;
+}
+
+void supervisor_forget(struct supervisor *s)
+{
+    if (s->spawn.shared != NULL)
+        s->spawn.shared->failed = s->spawn.shared->payload_failed = false;
+    s->result->error = (struct cordon_error){0};
 }
 
 int supervisor_again(struct supervisor *s)

@@ -174,7 +174,7 @@ static void each_descendant(struct watch *w, bool exact, struct sample *sum)
 static void each_process(struct watch *w, bool exact, struct sample *sum)
 {
     _Alignas(8) char entries[4096];
-    if (w->spawn->plan->host_proc) {
+    if (plan_hosted(w->spawn->plan) || w->spawn->plan->host_proc) {
         each_descendant(w, exact, sum);
         return;
     }
@@ -220,7 +220,7 @@ void watch_start(struct watch *w, struct spawn *s)
     if (!plan->watch_memory && !plan->watch_cpu)
         return;
     w->proc = sys_open(AT_FDCWD, "/proc", O_RDONLY | O_DIRECTORY, 0);
-    for (int i = 0; plan->watch_memory && !plan->bare && i < 3; i++) {
+    for (int i = 0; plan->watch_memory && !plan_hosted(plan) && i < 3; i++) {
         struct statfs fs;
         w->tmpfs[i] = sys_open(AT_FDCWD, places[i], O_PATH | O_DIRECTORY, 0);
         if (w->tmpfs[i] >= 0 && (sys_fstatfs(w->tmpfs[i], &fs) < 0 || fs.f_type != 0x01021994)) {
@@ -229,7 +229,7 @@ void watch_start(struct watch *w, struct spawn *s)
         }
     }
     char text[256];
-    if (w->proc >= 0 && read_of(w, plan->host_proc ? "self" : "1", "statm", text, sizeof text) > 0)
+    if (w->proc >= 0 && read_of(w, plan_hosted(plan) || plan->host_proc ? "self" : "1", "statm", text, sizeof text) > 0)
         __atomic_or_fetch(&s->shared->proof, PROOF_WATCHER, __ATOMIC_RELAXED);
 }
 

@@ -24,7 +24,7 @@ static struct box {
     struct plan plan;
     struct supervisor supervisor;
     struct result result;
-    struct supervisor_options options;
+    struct run_wishes options;
 } box;
 
 static void prepare(enum policy_profile profile)
@@ -32,7 +32,7 @@ static void prepare(enum policy_profile profile)
     memset(&box, 0, sizeof box);
     box.arena = ARENA_INIT(64u * 1024 * 1024);
     policy_init(&box.policy, profile);
-    box.options = (struct supervisor_options){
+    box.options = (struct run_wishes){
         .input = -1, .output = {-1, -1}, .capture = true, .ledger = true, .signals = -1};
     result_init(&box.result);
 }

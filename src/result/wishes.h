@@ -1,0 +1,18 @@
+/* How the caller of a run wants its streams and signals handled, whatever backend it is. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct run_wishes {
+    int input;          /* borrowed; pumped into standard input; -1: the payload gets /dev/null */
+    int output[2];      /* borrowed; where standard output and error pass on to; -1: nowhere */
+    bool capture;       /* keep both streams in the result, up to the cap */
+    bool ledger;        /* the result is to hold the ledger: somebody will read it */
+    int signals;        /* borrowed; readable when a signal is to be passed on; -1: none */
+    int (*next_signal)(int signals); /* with it: which one; 0: none */
+    bool death_signal;  /* the kernel may be asked to end the run with this thread, too */
+    bool quick_end;     /* leave what can wait to the kernel: answers sooner, costs throughput */
+    char *arguments;    /* the caller's own argument block, to be wiped in init; NULL: none */
+    size_t arguments_size;
+};
