@@ -263,6 +263,7 @@ static uint32_t prove_mounts(const struct plan *plan, int proc, int pid)
     bool devices = true;
     bool root = false;
     bool dev = false;
+    bool sealed = false;
     if (!open_lines(&l, proc, pid, "mountinfo"))
         return 0;
     for (char *line; (line = next_line(&l)) != NULL;) {
@@ -277,11 +278,13 @@ static uint32_t prove_mounts(const struct plan *plan, int proc, int pid)
         root = root || path[0] == '\0';
         if (strcmp(path, "dev") == 0)
             dev = devices = true; /* what stood there before is covered */
+        sealed = sealed || (ro && strcmp(path, "proc/1") == 0);
         readonly = readonly && (ro || may_write(plan, path));
         devices = devices && (!beneath(path, "dev") || known_device(path));
     }
     sys_close(l.fd);
-    return (readonly && root ? (uint32_t)PROOF_READONLY : 0) | (devices && dev ? (uint32_t)PROOF_DEVICES : 0);
+    return (readonly && root ? (uint32_t)PROOF_READONLY : 0) | (devices && dev ? (uint32_t)PROOF_DEVICES : 0) |
+           (sealed ? (uint32_t)PROOF_INNER_SEALED : 0);
 }
 
 uint32_t layer_bwrap_proven(const struct plan *plan, int proc, int pid, int outer)

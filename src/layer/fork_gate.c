@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/ptrace.h>
 #include <sys/socket.h>
 
 #include "sys/process.h"
@@ -29,6 +30,11 @@
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1), \
         BPF_STMT(BPF_RET | BPF_K, answer)
 #define ABSENT (SECCOMP_RET_ERRNO | ENOSYS)
+#define DENIED (SECCOMP_RET_ERRNO | EPERM)
+
+#ifndef SYS_pidfd_getfd
+#define SYS_pidfd_getfd 438
+#endif
 
 #if defined(__x86_64__) /* x32 numbers its calls in a range of its own */
 #define OTHER_FORKS                                            \
@@ -46,11 +52,15 @@
         BPF_STMT(BPF_RET | BPF_K, ABSENT), FIELD(nr), OTHER_FORKS   \
         IF(SYS_clone, SECCOMP_RET_USER_NOTIF), IF(SYS_clone3, ABSENT)
 #define EXECS IF(SYS_execve, SECCOMP_RET_USER_NOTIF), IF(SYS_execveat, SECCOMP_RET_USER_NOTIF)
+/* What a process can do to another of its own user. */
+#define TRACERS                                                                       \
+    IF(SYS_ptrace, DENIED), IF(SYS_process_vm_readv, DENIED), IF(SYS_process_vm_writev, DENIED), \
+        IF(SYS_pidfd_getfd, DENIED)
 #define REST BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 #define PROGRAM(instructions) {.len = sizeof(instructions) / sizeof((instructions)[0]), .filter = (instructions)}
 
 static struct sock_filter forks[] = {FORKS, REST};
-static struct sock_filter forks_and_execs[] = {FORKS, EXECS, REST};
+static struct sock_filter forks_and_execs[] = {FORKS, EXECS, TRACERS, REST};
 
 int layer_fork_gate_install(bool with_exec)
 {
@@ -62,8 +72,11 @@ int layer_fork_gate_install(bool with_exec)
     return (int)fd;
 }
 
-bool layer_fork_gate_proven(void)
+bool layer_fork_gate_proven(bool with_exec)
 {
+    /* Nothing else refuses a process to be traced by its parent. */
+    if (with_exec && sys_call(SYS_ptrace, PTRACE_TRACEME, 0, 0, 0) != -EPERM)
+        return false;
     /* Were it let through, the kernel would find these flags contradictory. */
     return sys_call(SYS_clone, CLONE_THREAD, 0, 0, 0, 0) == -FORK_GATE_PROOF;
 }

@@ -18,10 +18,12 @@
 #define FORK_GATE_PROOF 3899
 
 /* The listener, or -errno: EBUSY below somebody else's listener, EINVAL on kernels without. */
-int layer_fork_gate_install(bool with_exec); /* execve and execveat ask, too */
+/* `with_exec`: execve and execveat ask, too, and no process can trace another: one inside is without
+ * the filter. */
+int layer_fork_gate_install(bool with_exec);
 
 /* True if a fork is answered by our init; it must be waiting in layer_fork_gate_prove(). */
-bool layer_fork_gate_proven(void);
+bool layer_fork_gate_proven(bool with_exec);
 
 /* Init: the next fork that waits; 0 or -errno (ENOENT: it gave up meanwhile). */
 struct fork_request {

@@ -27,5 +27,6 @@ enum proof {
     PROOF_EMPTY = 1 << 19,     /* at the end: init was the last process of its namespace */
     PROOF_NO_NESTING = 1 << 21, /* no user namespace can be made inside: the limit reads back as 0 */
     PROOF_GATE = 1 << 22,      /* a fork asked init and got its answer */
+    PROOF_INNER_SEALED = 1 << 23, /* bwrap's pid 1, which has no filter, is covered in /proc */
     PROOF_TIMER = 1 << 20,     /* the supervisor's clock runs and init can be killed */
 };

@@ -15,7 +15,7 @@
 
 void admit_open(struct admission *a, int outer, int proc)
 {
-    *a = (struct admission){.outer = outer, .proc = proc, .command = -1};
+    *a = (struct admission){.outer = outer, .proc = proc, .command = -1, .root = -1};
 }
 
 /* A candidate as the payload would find it; an O_PATH descriptor or -errno. */
@@ -57,7 +57,7 @@ static int look_up(struct admission *a, const struct plan *plan, int pid)
 {
     char path[DESCENT_PATH_SIZE];
     descent_path(path, pid, "root");
-    int root = sys_open(a->proc, path, O_PATH | O_DIRECTORY, 0);
+    const int root = a->root = sys_open(a->proc, path, O_PATH | O_DIRECTORY, 0);
     if (root < 0)
         return root;
     int answer = -ENOENT;
@@ -72,7 +72,6 @@ static int look_up(struct admission *a, const struct plan *plan, int pid)
         if (answer == 0)
             a->runs_by_another = begins_like_a_program(root, plan, *c);
     }
-    sys_close(root);
     return answer;
 }
 

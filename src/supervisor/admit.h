@@ -14,6 +14,7 @@ struct admission {
     int command;  /* the payload, a pidfd; -1: not seen yet */
     int answer;   /* to each exec of bwrap's: 0, or a negative errno */
     bool decided;
+    int root;     /* of the payload; -1: not seen, or taken */
     bool runs_by_another; /* the file begins as those do that name an interpreter or loader */
 };
 

@@ -97,7 +97,7 @@ static uint32_t enter_gate(struct spawn *s)
         return 0; /* below somebody else's: init learns it when the socket closes */
     long r = layer_pass_descriptor(s->gate_socket, listener);
     sys_close(listener);
-    return r == 0 && layer_fork_gate_proven() ? PROOF_GATE : 0;
+    return r == 0 && layer_fork_gate_proven(s->bwrap != NULL) ? PROOF_GATE : 0;
 }
 
 /* Steps that need nothing from init, and run while it mounts. */

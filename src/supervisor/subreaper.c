@@ -58,11 +58,16 @@ static void signal_tree(const struct spawn *s, int payload, int proc, int sig)
     }
 }
 
-static void answer(struct spawn *s)
+static void answer(struct spawn *s, struct watch *watch)
 {
     if (gate_answer(&gate))
         return;
     int r = admit_exec(&admission, s, gate.listener, &gate.asking);
+    if (admission.root >= 0) {
+        watch_places(watch, admission.root);
+        sys_close(admission.root);
+        admission.root = -1;
+    }
     layer_fork_gate_answer(gate.listener, &gate.asking, r);
 }
 
@@ -93,7 +98,7 @@ _Noreturn static void supervise(struct spawn *s, struct watch *watch, int payloa
         }
         gate_look(&gate);
         if (r > 0 && (fds[2].revents & POLLIN) != 0)
-            answer(s);
+            answer(s, watch);
         else if (r > 0 && (fds[2].revents & (POLLHUP | POLLERR)) != 0)
             gate_shut(&gate); /* nobody is left to ask */
         enum limit_hit hit = watch_look(watch);
