@@ -21,10 +21,35 @@ static int probe(struct backend_run *run)
     return run->tune != NULL ? run->tune(host, &run->result->error) : 0;
 }
 
+/* What the policy lists must be there, although nothing has to be done with it. */
+static int look_for(struct backend_run *run, const char *path)
+{
+    struct cordon_error *err = &run->result->error;
+    if (access(path, F_OK) == 0)
+        return 0;
+    const int errnum = errno;
+    err_set(err, CORDON_ERROR_POLICY, CORDON_LAYER_PLAN, errnum, "open bind source", path);
+    err_remedy(err, "create it first, or give the bind \"optional\": true in a policy document");
+    return -errnum;
+}
+
+static int compile(struct backend_run *run, enum policy_backend by)
+{
+    const struct policy *policy = run->policy;
+    const struct policy_binds *lists[2] = {&policy->rw, &policy->ro};
+    int r = probe(run);
+    if (r == 0)
+        r = backend_compile(run, by);
+    for (int k = 0; k < 2; k++) {
+        for (size_t i = 0; r == 0 && i < lists[k]->count; i++)
+            r = lists[k]->items[i].optional ? 0 : look_for(run, lists[k]->items[i].host);
+    }
+    return r == 0 && policy->work == WORK_HOST ? look_for(run, policy->work_host) : r;
+}
+
 int posix_plan(struct backend_run *run)
 {
-    int r = probe(run);
-    return r < 0 ? r : backend_compile(run, BACKEND_POSIX);
+    return compile(run, BACKEND_POSIX);
 }
 
 /* In the environment it may only tighten: set, and neither empty nor 0. */
@@ -51,6 +76,5 @@ int posix_plan_none(struct backend_run *run)
     if (!run->unsafe_known)
         result_warn(run->result, "backend none isolates nothing: the command has all of the caller's rights "
                                  "(--backend auto isolates, --unsafe-no-isolation silences this)");
-    int r = probe(run);
-    return r < 0 ? r : backend_compile(run, BACKEND_NONE);
+    return compile(run, BACKEND_NONE);
 }

@@ -37,46 +37,49 @@
 #endif
 
 #if defined(__x86_64__) /* x32 numbers its calls in a range of its own */
-#define OTHER_FORKS                                            \
-    BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0, 1),     \
-        BPF_STMT(BPF_RET | BPF_K, ABSENT),                     \
-        IF(SYS_fork, SECCOMP_RET_USER_NOTIF), IF(SYS_vfork, SECCOMP_RET_USER_NOTIF),
+#define NO_X32 BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0, 1), BPF_STMT(BPF_RET | BPF_K, ABSENT),
+#define OLD_FORKS IF(SYS_fork, SECCOMP_RET_USER_NOTIF), IF(SYS_vfork, SECCOMP_RET_USER_NOTIF),
 #else
-#define OTHER_FORKS
+#define NO_X32
+#define OLD_FORKS
 #endif
 
-/* Foreign architectures have their own numbers for the same calls, and clone3 hides its flags:
- * neither exists in here, also where the policy wants no other filter. */
-#define FORKS                                                  \
+/* Foreign architectures have their own numbers for the same calls: they do not exist in here, also
+ * where the policy wants no other filter. */
+#define OWN_CALLS_ONLY                                              \
     FIELD(arch), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NATIVE, 1, 0), \
-        BPF_STMT(BPF_RET | BPF_K, ABSENT), FIELD(nr), OTHER_FORKS   \
-        IF(SYS_clone, SECCOMP_RET_USER_NOTIF), IF(SYS_clone3, ABSENT)
-#define EXECS IF(SYS_execve, SECCOMP_RET_USER_NOTIF), IF(SYS_execveat, SECCOMP_RET_USER_NOTIF)
-/* What a process can do to another of its own user. */
-#define TRACERS                                                                       \
-    IF(SYS_ptrace, DENIED), IF(SYS_process_vm_readv, DENIED), IF(SYS_process_vm_writev, DENIED), \
-        IF(SYS_pidfd_getfd, DENIED)
+        BPF_STMT(BPF_RET | BPF_K, ABSENT), FIELD(nr), NO_X32
 #define REST BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 #define PROGRAM(instructions) {.len = sizeof(instructions) / sizeof((instructions)[0]), .filter = (instructions)}
 
-static struct sock_filter forks[] = {FORKS, REST};
-static struct sock_filter forks_and_execs[] = {FORKS, EXECS, TRACERS, REST};
+/* clone3 hides its flags. */
+static struct sock_filter forks[] = {
+    OWN_CALLS_ONLY OLD_FORKS IF(SYS_clone, SECCOMP_RET_USER_NOTIF), IF(SYS_clone3, ABSENT), REST};
 
-int layer_fork_gate_install(bool with_exec)
+/* And what a process can do to another of its own user is refused. */
+static struct sock_filter execs[] = {OWN_CALLS_ONLY IF(SYS_execve, SECCOMP_RET_USER_NOTIF),
+                                     IF(SYS_execveat, SECCOMP_RET_USER_NOTIF),
+                                     IF(SYS_ptrace, DENIED),
+                                     IF(SYS_process_vm_readv, DENIED),
+                                     IF(SYS_process_vm_writev, DENIED),
+                                     IF(SYS_pidfd_getfd, DENIED),
+                                     REST};
+
+int layer_fork_gate_install(enum gate_kind kind)
 {
-    static const struct sock_fprog programs[] = {PROGRAM(forks), PROGRAM(forks_and_execs)};
-    const struct sock_fprog *program = &programs[with_exec];
+    static const struct sock_fprog programs[] = {[GATE_FORKS] = PROGRAM(forks), [GATE_EXECS] = PROGRAM(execs)};
+    const struct sock_fprog *program = &programs[kind];
     long fd = sys_call(SYS_seccomp, SECCOMP_SET_MODE_FILTER, LISTENER | WAIT_KILLABLE, program);
     if (fd == -EINVAL)
         fd = sys_call(SYS_seccomp, SECCOMP_SET_MODE_FILTER, LISTENER, program);
     return (int)fd;
 }
 
-bool layer_fork_gate_proven(bool with_exec)
+bool layer_fork_gate_proven(enum gate_kind kind)
 {
-    /* Nothing else refuses a process to be traced by its parent. */
-    if (with_exec && sys_call(SYS_ptrace, PTRACE_TRACEME, 0, 0, 0) != -EPERM)
-        return false;
+    if (kind == GATE_EXECS) /* nothing else refuses a process to be traced by its parent */
+        return sys_call(SYS_execve, 0, 0, 0) == -FORK_GATE_PROOF &&
+               sys_call(SYS_ptrace, PTRACE_TRACEME, 0, 0, 0) == -EPERM;
     /* Were it let through, the kernel would find these flags contradictory. */
     return sys_call(SYS_clone, CLONE_THREAD, 0, 0, 0, 0) == -FORK_GATE_PROOF;
 }

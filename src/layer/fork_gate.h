@@ -14,16 +14,18 @@
 
 #include "plan/plan.h"
 
-/* Answered to the first fork, which is our own and asks just this. */
+/* Who asks: forks, in the tier without namespaces; or, around bwrap, execs, and then no process can
+ * trace another, because one inside is without the filter. */
+enum gate_kind { GATE_FORKS, GATE_EXECS };
+
+/* Answered to the first of them, which is our own and asks just this. */
 #define FORK_GATE_PROOF 3899
 
 /* The listener, or -errno: EBUSY below somebody else's listener, EINVAL on kernels without. */
-/* `with_exec`: execve and execveat ask, too, and no process can trace another: one inside is without
- * the filter. */
-int layer_fork_gate_install(bool with_exec);
+int layer_fork_gate_install(enum gate_kind kind);
 
-/* True if a fork is answered by our init; it must be waiting in layer_fork_gate_prove(). */
-bool layer_fork_gate_proven(bool with_exec);
+/* True if the first request is answered by our init; it must be waiting in layer_fork_gate_prove(). */
+bool layer_fork_gate_proven(enum gate_kind kind);
 
 /* Init: the next fork that waits; 0 or -errno (ENOENT: it gave up meanwhile). */
 struct fork_request {

@@ -53,11 +53,6 @@ bool plan_bwrap_details(const struct plan *plan, enum capability c, struct plan_
                    "child left");
     case CAP_DEVICES:
         return SAY("null, zero, full, random, urandom, tty and own pseudo-terminals");
-    case CAP_PIDS:
-        if (plan->cgroup.pids != POLICY_UNLIMITED)
-            return false;
-        return SAY("tasks of the tree, threads too, counted when a fork would reach the limit; a fork that the "
-                   "scheduler holds up for more than %d ms after its grant comes on top", PLAN_GATE_PENDING_MS);
     case CAP_MEMORY:
         if (plan->cgroup.mem_bytes != POLICY_UNLIMITED)
             return false;

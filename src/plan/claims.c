@@ -20,7 +20,7 @@ static void pids(struct plan_build *b)
     c->requested = b->policy.limits.pids != POLICY_UNLIMITED;
     if (plan->cgroup.pids != POLICY_UNLIMITED)
         claim_holds(c, cgroup_name(b, CGROUP_PIDS), PROOF_CGROUP);
-    else if (plan_hosted(plan) && plan->gate)
+    else if (plan->bare && plan->gate)
         claim_holds(c, "fork gate", PROOF_GATE);
     else if (plan->nproc != 0)
         claim_holds(c, "rlimit", PROOF_NPROC | PROOF_USERNS | PROOF_IDENTITY);

@@ -30,12 +30,11 @@ void plan_build_limits(struct plan_build *b)
             plan->watch_memory = watcher;
     }
     if (limits->pids != POLICY_UNLIMITED && !plan_off(b, CAP_PIDS)) {
-        /* Init is a task of its own in both counts; bwrap adds its pid 1 and the one who waits for it. */
-        const uint64_t helpers = plan->bwrap != NULL ? 2 : 0;
+        /* Init is a task of its own in both counts; bwrap adds one that waits, and a pid 1. */
         if (cgroup_for(b, CGROUP_PIDS) != CGROUP_NONE)
-            plan->cgroup.pids = limits->pids + helpers + 1;
-        else if (plan_hosted(plan)) /* there RLIMIT_NPROC would count all that this user runs */
-            plan->gate_tasks = limits->pids + helpers;
+            plan->cgroup.pids = limits->pids + (plan->bwrap != NULL ? 3 : 1);
+        else if (plan->bare) /* there RLIMIT_NPROC would count all that this user runs */
+            plan->gate_tasks = limits->pids;
         else if (!host_off(b->request->host, OFF_RLIMITS) && !plan_portable(plan))
             plan->nproc = limits->pids + 1;
     }

@@ -96,7 +96,7 @@ struct plan {
     enum policy_backend backend; /* who carries it out: native, bwrap, posix or none */
     const char *bwrap;    /* with that backend: the program */
     bool bare;            /* native's tier without namespaces: none of the following, no tree of its own */
-    bool gate;            /* every fork asks init first */
+    bool gate;            /* bare: every fork asks init first; bwrap: every exec */
     bool rehearsal;       /* everything is made, nothing is executed */
     uint64_t gate_tasks;  /* and gets EAGAIN if there are so many tasks; POLICY_UNLIMITED: never */
     const char *work_dir; /* stands for /work and /tmp where there are no mounts, made and removed by this run; or NULL */

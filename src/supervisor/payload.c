@@ -90,14 +90,15 @@ static void reset_attributes(void)
 /* Forks ask init from now on: the listener goes to it, and no copy stays. */
 static uint32_t enter_gate(struct spawn *s)
 {
+    const enum gate_kind kind = s->bwrap != NULL ? GATE_EXECS : GATE_FORKS;
     uint32_t seen = 0;
     layer_no_new_privs(&seen, NULL);
-    int listener = layer_fork_gate_install(s->bwrap != NULL);
+    int listener = layer_fork_gate_install(kind);
     if (listener < 0)
         return 0; /* below somebody else's: init learns it when the socket closes */
     long r = layer_pass_descriptor(s->gate_socket, listener);
     sys_close(listener);
-    return r == 0 && layer_fork_gate_proven(s->bwrap != NULL) ? PROOF_GATE : 0;
+    return r == 0 && layer_fork_gate_proven(kind) ? PROOF_GATE : 0;
 }
 
 /* Steps that need nothing from init, and run while it mounts. */
