@@ -186,9 +186,7 @@ def test_i21b_auto_is_native_without_a_word():
 
 
 def test_auto_takes_bwrap_where_native_is_refused(refuse):
-    """clone3 and fsopen are refused: native can do nothing, bwrap knows neither."""
-    doc, p = document([refuse, "clone3=EPERM", "--", refuse, "unshare=EPERM", "--", BIN, "run", "--json", "--", "id", "-u"])
-    assert doc["status"] in ("OK",) and doc["backend"]["kind"] in ("native", "bwrap"), p
+    """fsopen is refused: native cannot mount, bwrap does not know that call."""
     doc, p = document([refuse, "fsopen=EACCES", "--", BIN, "run", "--json", "--", "id", "-u"])
     assert doc["status"] == "OK" and doc["backend"]["kind"] == "bwrap", p
     assert doc["stdout"] == "65534\n" and any("by bwrap" in w for w in doc["warnings"])
@@ -239,12 +237,13 @@ def test_i26_the_trusted_one_wins_over_path(fake):
 
 
 def hidden(command):
-    """Runs it where no trusted place has a bwrap; the real one is at /tmp/.../real."""
-    return ["unshare", "-rm" if not ROOT else "-m", "sh", "-c", "mount --bind /dev/null /usr/bin/bwrap && exec \"$@\"",
-            "sh", *command]
+    """Runs it where no trusted place has a bwrap."""
+    return ["unshare", "-m", "sh", "-c", "mount --bind /dev/null /usr/bin/bwrap && exec \"$@\"", "sh", *command]
 
 
 def test_i26_only_in_path_is_one_warning_and_only_if_safe(fake):
+    if not ROOT:
+        pytest.skip("only root can hide the system's own; tests/backend asks the rest")
     shutil.copy("/usr/bin/bwrap", fake / "bwrap")
     env = {**ENV, "PATH": f"{fake}:/usr/bin:/bin"}
     doc, p = document(hidden([BIN, "run", "--backend", "bwrap", *PARTIAL[:1], "--json", "--", "true"]), env=env)
@@ -286,7 +285,7 @@ def test_bwraps_pid_1_which_has_no_filter_is_out_of_reach():
 def test_bwrap_filter_is_ours():
     r = run("--backend", "bwrap", "--", PYTHON, "-c", PRELUDE +
             "say([sc('mount', b'none', b'/tmp', b'tmpfs', 0, 0), sc('io_uring_setup', 1, 0), sc('unshare', 0x10000000)])")
-    assert r.answer == ["EPERM", "ENOSYS", "EPERM"]
+    assert r.answer == ["EPERM", "EPERM", "EPERM"]
     r = run("--backend", "bwrap", "--seccomp", "off", *PARTIAL, "--", "grep", "Seccomp_filters", "/proc/self/status")
     off = int(r.text.split()[1])
     assert int(run("--backend", "bwrap", "--", "grep", "Seccomp_filters", "/proc/self/status").text.split()[1]) == off + 1
@@ -295,8 +294,8 @@ def test_bwrap_filter_is_ours():
 
 
 def test_bwrap_status_is_the_payloads_own():
-    assert run("--backend", "bwrap", "--", "sh", "-c", "exit 137").doc["exit"] == {"code": 137} or \
-        os.uname().release.split(".")[0] < "6"
+    if tuple(map(int, os.uname().release.split("-")[0].split(".")[:2])) >= (6, 15): # else bwrap's word counts
+        assert run("--backend", "bwrap", "--", "sh", "-c", "exit 137").doc["exit"] == {"code": 137}
     doc = run("--backend", "bwrap", "--", "sh", "-c", "kill -SEGV $$").doc
     assert doc["status"] == "SIGNALED" and doc["exit"] == {"signal": 11}
     doc = run("--backend", "bwrap", "--on-forbidden", "kill", "--", PYTHON, "-c",
@@ -316,7 +315,8 @@ def test_bwrap_guard_mode(place):
     r = run("--backend", "bwrap", "--profile", "limits", "--", PYTHON, "-c", PRELUDE +
             f"say([tried(lambda: open('made', 'w')), tried(lambda: open('{place}/out', 'w')), "
             "tried(os.unlink, '/etc/hostname'), tried(os.chmod, '/etc/hostname', 0o600)])", cwd=place / "in")
-    assert r.answer == ["ok" if not ROOT else "ok", "EROFS", "EROFS", "EROFS"], r.told()
+    assert r.answer[0] == "ok" and set(r.answer[2:]) <= {"EROFS", "EACCES", "EPERM"}, r.told()
+    assert (place / "out").read_text() == "x"
     assert (place / "in" / "made").exists()
     for name, entry in r.doc["enforced"].items():
         assert entry["applied"] or entry["requested"] is None, (name, entry)
