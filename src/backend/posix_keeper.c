@@ -1,9 +1,10 @@
 /* The keeper and the payload process: all that happens between fork and the end. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <string.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -26,14 +27,29 @@ static void child_ended(int sig)
     errno = saved;
 }
 
-/* Everything above standard error but what is listed. */
-static void close_others(const int *keep, size_t count)
+/* One above the highest that is open. Most systems list them; before fork, for it allocates. */
+static int descriptors_end(void)
 {
     struct rlimit limit;
-    int most = 1024;
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
-        most = limit.rlim_cur < DESCRIPTORS_MAX ? (int)limit.rlim_cur : DESCRIPTORS_MAX;
-    for (int fd = STDERR_FILENO + 1; fd < most; fd++) {
+    int most = 0;
+    DIR *dir = opendir("/dev/fd");
+    const struct dirent *entry;
+    while (dir != NULL && (entry = readdir(dir)) != NULL) {
+        const int fd = atoi(entry->d_name);
+        most = fd >= most ? fd + 1 : most;
+    }
+    if (dir != NULL)
+        closedir(dir);
+    if (most > STDERR_FILENO + 1)
+        return most;
+    return getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < DESCRIPTORS_MAX ? (int)limit.rlim_cur
+                                                                                     : DESCRIPTORS_MAX;
+}
+
+/* Everything above standard error but what is listed. */
+static void close_others(int end, const int *keep, size_t count)
+{
+    for (int fd = STDERR_FILENO + 1; fd < end; fd++) {
         bool kept = false;
         for (size_t i = 0; i < count; i++)
             kept = kept || keep[i] == fd;
@@ -42,10 +58,25 @@ static void close_others(const int *keep, size_t count)
     }
 }
 
+/* The numbers are of an enum here and of an int there; a plan of this kind has three. */
+static int get_limit(int resource, struct rlimit *out)
+{
+    return resource == RLIMIT_CORE  ? getrlimit(RLIMIT_CORE, out)
+           : resource == RLIMIT_CPU ? getrlimit(RLIMIT_CPU, out)
+                                    : getrlimit(RLIMIT_NOFILE, out);
+}
+
+static int put_limit(int resource, const struct rlimit *limit)
+{
+    return resource == RLIMIT_CORE  ? setrlimit(RLIMIT_CORE, limit)
+           : resource == RLIMIT_CPU ? setrlimit(RLIMIT_CPU, limit)
+                                    : setrlimit(RLIMIT_NOFILE, limit);
+}
+
 static bool set_limit(const struct plan_rlimit *want)
 {
     struct rlimit seen;
-    if (getrlimit(want->resource, &seen) < 0)
+    if (get_limit(want->resource, &seen) < 0)
         return false;
     /* An ordinary caller cannot raise its own hard limit; a lower one is stricter. */
     struct rlimit set = {.rlim_cur = (rlim_t)want->soft, .rlim_max = (rlim_t)want->hard};
@@ -53,7 +84,7 @@ static bool set_limit(const struct plan_rlimit *want)
         set.rlim_max = seen.rlim_max;
     if (set.rlim_cur > set.rlim_max)
         set.rlim_cur = set.rlim_max;
-    return setrlimit(want->resource, &set) == 0;
+    return put_limit(want->resource, &set) == 0;
 }
 
 static void set_limits(const struct plan *plan, struct posix_report *told)
@@ -154,7 +185,7 @@ static void add_usage(struct posix_report *told)
                    (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
 }
 
-_Noreturn static void keep(const struct plan *plan, const int stdio[3], int report, int control)
+_Noreturn static void keep(const struct plan *plan, const int stdio[3], int report, int control, int end)
 {
     int woken[2];
     int tell[2];
@@ -162,7 +193,7 @@ _Noreturn static void keep(const struct plan *plan, const int stdio[3], int repo
     struct posix_report told = {.exec_errno = 0};
 
     setsid(); /* a terminal's signals are the caller's to pass on */
-    close_others(needed, sizeof needed / sizeof needed[0]);
+    close_others(end, needed, sizeof needed / sizeof needed[0]);
     if (posix_pipe(woken) < 0 || posix_pipe(tell) < 0 || fcntl(woken[1], F_SETFL, O_NONBLOCK) < 0)
         _exit(1);
     wake_up = woken[1];
@@ -201,11 +232,12 @@ pid_t posix_keeper_start(const struct plan *plan, const int stdio[3], int *repor
         fd_close(&up[1]);
         return r;
     }
+    const int end = descriptors_end();
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before); /* none of the caller's handlers runs in the keeper */
     pid_t pid = fork();
     if (pid == 0)
-        keep(plan, stdio, up[1], down[0]);
+        keep(plan, stdio, up[1], down[0], end);
     const int errnum = errno;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     fd_close(&up[1]);

@@ -213,25 +213,12 @@ static int put_file(struct arguments *a, const struct plan_step *step)
 }
 
 /* bwrap's own pid 1 has no filter and can be traced: its files are covered, and the gate does the rest. */
-static int put_proc(struct arguments *a)
+static void put_proc(struct arguments *a)
 {
-    static const char *const words[] = {"--proc",  "/proc",   "--ro-bind", "/proc/sys", "/proc/sys",
-                                        "--perms", "0555",    "--size",    "4096",      "--tmpfs",
-                                        "/proc/1", "--remount-ro", "/proc/1"};
-    static const char *const keys[] = {"/proc/keys", "/proc/key-users"}; /* they name the caller's */
+    static const char *const words[] = {"--proc",  "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--perms",
+                                        "0555",    "--size", "4096",     "--tmpfs",   "/proc/1"};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         put(&a->text, words[i]);
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-        if (access(keys[i], F_OK) < 0)
-            continue;
-        int fd = give_bytes(a, "", 0);
-        if (fd < 0)
-            return fd;
-        put(&a->text, "--ro-bind-data");
-        put_number(&a->text, (uint64_t)fd);
-        put(&a->text, keys[i]);
-    }
-    return 0;
 }
 
 static int put_step(struct arguments *a, size_t index)
@@ -256,7 +243,8 @@ static int put_step(struct arguments *a, size_t index)
     case STEP_BIND:
         return put_bind(a, index);
     case STEP_PROC:
-        return put_proc(a);
+        put_proc(a);
+        return 0;
     case STEP_HOST_TREE:
         put(&a->text, seals(step) ? "--ro-bind" : "--bind");
         put(&a->text, "/");

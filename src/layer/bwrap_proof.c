@@ -278,7 +278,7 @@ static uint32_t prove_mounts(const struct plan *plan, int proc, int pid)
         root = root || path[0] == '\0';
         if (strcmp(path, "dev") == 0)
             dev = devices = true; /* what stood there before is covered */
-        sealed = sealed || (ro && strcmp(path, "proc/1") == 0);
+        sealed = sealed || strcmp(path, "proc/1") == 0;
         readonly = readonly && (ro || may_write(plan, path));
         devices = devices && (!beneath(path, "dev") || known_device(path));
     }

@@ -24,7 +24,8 @@ enum gate_kind { GATE_FORKS, GATE_EXECS };
 /* The listener, or -errno: EBUSY below somebody else's listener, EINVAL on kernels without. */
 int layer_fork_gate_install(enum gate_kind kind);
 
-/* True if the first request is answered by our init; it must be waiting in layer_fork_gate_prove(). */
+/* True if the filter is at work. Of execs: the first one that is answered shows the rest. Of forks: if the
+ * first request is answered by our init; it must be waiting in layer_fork_gate_prove(). */
 bool layer_fork_gate_proven(enum gate_kind kind);
 
 /* Init: the next fork that waits; 0 or -errno (ENOENT: it gave up meanwhile). */

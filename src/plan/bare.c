@@ -113,7 +113,8 @@ static bool beneath_writable(const struct plan_build *b, const char *path)
         if (policy_path_beneath(path, rw->items[i].host))
             return true;
     }
-    return (b->policy.rw_cwd && policy_path_beneath(path, b->request->host->cwd)) ||
+    const char *cwd = b->policy.rw_cwd ? b->request->host->cwd : NULL; /* it may be gone */
+    return (cwd != NULL && policy_path_beneath(path, cwd)) ||
            (b->policy.work == WORK_HOST && policy_path_beneath(path, b->policy.work_host));
 }
 

@@ -31,6 +31,9 @@ const char *plan_work_directory(struct plan_build *b);
 void plan_bwrap_claims(struct plan_build *b);
 bool plan_bwrap_details(const struct plan *plan, enum capability c, struct plan_words *out);
 
+/* Sockets in the file system, which are reached by whoever can name them: words, or "". */
+const char *plan_named_sockets(const struct policy *policy);
+
 /* The same for the backends that know only POSIX. */
 int plan_build_portable_files(struct plan_build *b);
 void plan_portable_claims(struct plan_build *b);

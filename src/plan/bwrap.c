@@ -51,6 +51,9 @@ bool plan_bwrap_details(const struct plan *plan, enum capability c, struct plan_
     case CAP_PROCESSES:
         return SAY("the kernel ends all with bwrap's pid 1, which ends with bwrap; init killed until it had no "
                    "child left");
+    case CAP_IPC:
+        return SAY("own System V, queues%s and session keyring; names of the caller's keys are seen in /proc/keys%s",
+                   plan->netns ? ", abstract sockets" : "", plan_named_sockets(plan->policy));
     case CAP_DEVICES:
         return SAY("null, zero, full, random, urandom, tty and own pseudo-terminals");
     case CAP_MEMORY:

@@ -72,7 +72,7 @@ static const char *route(const struct plan *plan, enum cgroup_controller c)
 }
 
 /* Sockets in the file system are reached by whoever can name them. */
-static const char *named_sockets(const struct policy *policy)
+const char *plan_named_sockets(const struct policy *policy)
 {
     if (policy->fs_mode == FS_GUARD)
         return "; unix sockets and fifos outside /run can still be reached";
@@ -169,7 +169,7 @@ static void details(const struct plan *plan, enum capability c, struct plan_word
     case CAP_IPC:
         SAY("own System V, queues%s and session keyring%s%s", plan->netns ? ", abstract sockets" : "",
             !plan->netns && plan_scopes_sockets(plan) ? "; abstract sockets outside cannot be reached" : "",
-            named_sockets(plan->policy));
+            plan_named_sockets(plan->policy));
         return;
     case CAP_DEVICES:
         SAY("null, zero, full, random, urandom and own pseudo-terminals");

@@ -104,6 +104,11 @@ static int admit(struct admission *a, struct spawn *s, int listener, const struc
     s->shared->exec_errno = -r;
     if (r < 0)
         return r;
+    if (s->quick_end) {
+        char path[DESCENT_PATH_SIZE];
+        descent_path(path, pid, "ns/mnt");
+        init_defer_teardown(a->proc, path);
+    }
     r = layer_gate_give(listener, request, s->stdio[2], 2);
     a->command = (int)sys_call(SYS_pidfd_open, pid, 0);
     return r;
@@ -136,6 +141,8 @@ static int payload_status(const struct admission *a, int of_bwrap)
 void admit_close(struct admission *a, struct spawn *s)
 {
     struct shared *shared = s->shared;
+    if (shared->payload_failed)
+        return;
     if (!shared->executing && !shared->failed) {
         char why[256];
         layer_bwrap_complaint(s->bwrap, why, sizeof why);

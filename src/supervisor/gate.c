@@ -41,7 +41,8 @@ void gate_open(struct fork_gate *gate, const struct plan *plan, int socket, int 
         return;
     }
     layer_fork_gate_tune(gate->listener);
-    prove(gate, payload);
+    if (plan->bwrap == NULL)
+        prove(gate, payload);
 }
 
 /* Forks that were granted a moment ago may be on their way still; one of the asking thread is not. */

@@ -252,7 +252,7 @@ int spawn_payload(void *spawn)
     if (prepare(s, own_filter(plan), &ruleset) < 0)
         give_up(s);
     /* Should init die now, the kernel ends this process with it. */
-    while (__atomic_load_n(&s->shared->released, __ATOMIC_ACQUIRE) == GATE_CLOSED)
+    while (s->bwrap == NULL && __atomic_load_n(&s->shared->released, __ATOMIC_ACQUIRE) == GATE_CLOSED)
         sys_futex_wait(&s->shared->released, GATE_CLOSED, NULL);
     if (s->bwrap != NULL)
         execute_bwrap(s);

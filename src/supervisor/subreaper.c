@@ -129,7 +129,7 @@ static int build(struct spawn *s, int payload, int socket, int proc)
         gate_open(&gate, s->plan, socket, payload, proc);
     admit_open(&admission, payload, proc);
     int r = s->ruleset < 0 ? 0 : layer_landlock_rules(s->plan, s->ruleset, &s->shared->error);
-    if (r == 0)
+    if (r == 0 && s->bwrap == NULL) /* bwrap's exec waits for us by itself */
         r = init_wait_for_payload(s, payload);
     if (r < 0)
         return r;

@@ -215,6 +215,7 @@ static uint64_t reaped_cpu_us(void)
 void watch_places(struct watch *w, int root)
 {
     static const char *const places[3] = {"tmp", "work", "dev/shm"};
+    w->next_us = 0; /* whatever runs from now on is to be watched */
     for (int i = 0; w->spawn->plan->watch_memory && i < 3; i++) {
         struct statfs fs;
         w->tmpfs[i] = sys_open_in_root(root, places[i], O_PATH | O_DIRECTORY);
@@ -232,6 +233,8 @@ void watch_start(struct watch *w, struct spawn *s)
     if (!plan->watch_memory && !plan->watch_cpu)
         return;
     w->proc = sys_open(AT_FDCWD, "/proc", O_RDONLY | O_DIRECTORY, 0);
+    if (plan->bwrap != NULL)
+        w->next_us = UINT64_MAX / 2; /* there is nothing to see before its payload */
     if (!plan_hosted(plan)) {
         int root = sys_open(AT_FDCWD, "/", O_PATH | O_DIRECTORY, 0);
         watch_places(w, root);
