@@ -9,6 +9,7 @@ import functools
 import json
 import os
 import pathlib
+import re
 import secrets
 import subprocess
 import time
@@ -266,7 +267,7 @@ def nothing_left(word=None):
     only what bears our name.
     """
     def ours(paths):
-        return {p for p in paths if "cordon" in p}
+        return {p for p in paths if re.search(r"/\.?cordon-[0-9a-f]+(-[0-9a-f]+)?$", p)}
 
     before = (mounts(), cgroups(), ours(temp_files()), own_processes())
     yield

@@ -9,6 +9,8 @@
 #ifndef CORDON_CORDON_H
 #define CORDON_CORDON_H
 
+#include <cordon/call.h>
+#include <cordon/doctor.h>
 #include <cordon/error.h>
 #include <cordon/policy.h>
 #include <cordon/result.h>

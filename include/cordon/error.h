@@ -22,7 +22,13 @@ enum cordon_error_kind {
     CORDON_ERROR_PARTIAL,        /* something asked for cannot be enforced; nothing ran */
     CORDON_ERROR_NOT_FOUND,      /* the command does not exist inside */
     CORDON_ERROR_NOT_EXECUTABLE, /* the command exists and cannot be executed */
-    CORDON_ERROR_IO              /* reading or writing a file of the caller's failed */
+    CORDON_ERROR_IO,             /* reading or writing a file of the caller's failed */
+    /* of cordon_call(), see there */
+    CORDON_ERROR_MODULE,         /* there is no such module, or it cannot be loaded */
+    CORDON_ERROR_TIMEOUT,        /* the module was ended at its time limit */
+    CORDON_ERROR_EXIT,           /* the module failed */
+    CORDON_ERROR_ANSWER,         /* its output is not exactly one JSON value */
+    CORDON_ERROR_SPAWN           /* it could not be started */
 };
 
 /* Where it went wrong. */
@@ -41,7 +47,8 @@ enum cordon_layer {
     CORDON_LAYER_PRIVILEGES,
     CORDON_LAYER_PROCESS,
     CORDON_LAYER_OUTPUT,
-    CORDON_LAYER_ROOTED
+    CORDON_LAYER_ROOTED,
+    CORDON_LAYER_MODULE
 };
 
 struct cordon_error {

@@ -78,6 +78,7 @@ struct cordon_root_options {
     size_t home_alias_count;
     const char *host;                 /* label of sync events; NULL: "global" */
     const char *sync_dir;             /* host directory for the snapshots of sync; NULL: memory */
+    const char *rustic_repo;          /* host directory of the backups; NULL: none */
     uint32_t flags;                   /* enum cordon_root_flags */
     uint32_t sync;                    /* enum cordon_root_sync */
     uint64_t max_read_bytes;          /* of one readFile; 0: 2 GiB */
@@ -293,6 +294,34 @@ int cordon_root_sync_fs_watch(struct cordon_root *root, const char *path, bool a
 /* 1: an event; 0: none within timeout_ms. */
 int cordon_root_sync_next(struct cordon_root *root, int timeout_ms,
                           struct cordon_root_sync_event *out, struct cordon_root_error *err);
+
+/* ---- tools: other programs, each in a sandbox that shows it nothing but its directory ---- */
+
+struct cordon_root_tool_options {
+    size_t size;                /* sizeof (struct cordon_root_tool_options) */
+    const char *const *options; /* flat: "-name", "*.c"; only what the tool may be told */
+    size_t option_count;
+    double timeout_ms;          /* less than the cap of the tool; else the cap holds */
+    uint64_t max_output;        /* of both streams together; 0, or more than 10,000,000: that */
+    const char *cwd;            /* ouch, rustic; NULL: the top of the home */
+};
+
+struct cordon_root_tool_result {
+    struct cordon_root_data out, err;
+    int32_t code;   /* its exit code, which is no error of the call; -1: it was ended */
+    bool truncated; /* because it took too long or wrote too much */
+};
+void cordon_root_tool_result_free(struct cordon_root_tool_result *result);
+
+/*
+ * Runs one of
+ *     find PATH          fd PATH [PATTERN]          ripgrep PATH PATTERN          dust PATH
+ *     ouch COMMAND PATH...                          rustic COMMAND [OPTION...] [ARG...]
+ * with args being what follows the name. When it returns, nothing of the tool is running.
+ */
+int cordon_root_tool(struct cordon_root *root, const char *tool, const char *const *args,
+                     size_t count, const struct cordon_root_tool_options *options,
+                     struct cordon_root_tool_result *out, struct cordon_root_error *err);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

@@ -19,7 +19,14 @@ struct cordon_result {
     char policy_sha256[65];
     char **command;
     size_t command_count;
+    const char *module_id; /* in arena; NULL: no module was called */
+    struct buf value;      /* what it returned; empty: nothing */
 };
+
+/* An empty result, with a copy of the command; NULL: out of memory. */
+struct cordon_result *result_make(char *const command[], const char *trace_id);
+/* Writes its document. */
+void result_document(struct cordon_result *result);
 
 struct cordon_sandbox {
     struct arena arena;
@@ -29,3 +36,6 @@ struct cordon_sandbox {
     int input;                    /* owned */
     bool started, over;
 };
+
+/* cordon_sandbox_wait() without the document. */
+struct cordon_result *sandbox_finish(struct cordon_sandbox *sandbox);

@@ -3,7 +3,58 @@
 #include <sys/utsname.h>
 
 #include "api/handles.h"
+#include "wire/policy_json.h"
 #include "wire/result_json.h"
+
+#define DOCUMENT_MAX (1024u * 1024 * 1024)
+
+static int copy_command(struct cordon_result *result, char *const argv[])
+{
+    while (argv[result->command_count] != NULL)
+        result->command_count++;
+    result->command = arena_array(&result->arena, result->command_count + 1, sizeof *result->command);
+    for (size_t i = 0; result->command != NULL && i < result->command_count; i++) {
+        result->command[i] = arena_strdup(&result->arena, argv[i]);
+        if (result->command[i] == NULL)
+            return -ENOMEM;
+    }
+    return result->command == NULL ? -ENOMEM : 0;
+}
+
+struct cordon_result *result_make(char *const command[], const char *trace_id)
+{
+    struct cordon_result *result = calloc(1, sizeof *result);
+    if (result == NULL)
+        return NULL;
+    result->arena = ARENA_INIT(POLICY_ARENA_BYTES);
+    result->json = BUF_INIT(DOCUMENT_MAX);
+    result->value = BUF_INIT(DOCUMENT_MAX);
+    result_init(&result->result);
+    result_trace(&result->result, trace_id);
+    if (copy_command(result, command) == 0)
+        return result;
+    cordon_result_free(result);
+    return NULL;
+}
+
+void result_document(struct cordon_result *result)
+{
+    struct utsname host;
+    /* Already JSON; a number is the kind of value that is written as its text stands. */
+    const struct json value = {.type = JSON_REAL, .text = result->value.data, .len = result->value.len};
+    const struct result_context context = {
+        .cmd = result->command,
+        .cmd_count = result->command_count,
+        .profile = result->profile,
+        .policy_sha256 = result->policy_sha256[0] == '\0' ? NULL : result->policy_sha256,
+        .kernel = uname(&host) == 0 ? host.release : NULL,
+        .module_id = result->module_id,
+        .value = result->value.len > 0 ? &value : NULL,
+    };
+    result_write_json(&result->result, &context, &result->json);
+    if (buf_string(&result->json) == NULL)
+        buf_free(&result->json);
+}
 
 const char *cordon_result_status(const struct cordon_result *result)
 {
@@ -71,12 +122,24 @@ const char *cordon_result_json(const struct cordon_result *result)
     return result->json.data;
 }
 
+const char *cordon_result_value(const struct cordon_result *result, size_t *len)
+{
+    *len = result->value.len;
+    return *len > 0 ? result->value.data : NULL;
+}
+
+const char *cordon_result_module_id(const struct cordon_result *result)
+{
+    return result->module_id;
+}
+
 void cordon_result_free(struct cordon_result *result)
 {
     if (result == NULL)
         return;
     result_release(&result->result);
     buf_free(&result->json);
+    buf_free(&result->value);
     arena_free(&result->arena);
     free(result);
 }

@@ -26,7 +26,8 @@ int backend_compile(struct backend_run *run, enum policy_backend by)
                                          .backend = by,
                                          .command = run->command,
                                          .caller_env = run->env,
-                                         .work = run->plan.work};
+                                         .work = run->work,
+                                         .guard = run->guard};
     struct result *result = run->result;
     int r = plan_compile(&run->plan, run->arena, &request, &result->error);
     result->backend_kind = of(by)->kind;

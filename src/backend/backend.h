@@ -40,6 +40,8 @@ struct backend_run {
     struct arena *arena; /* plan and facts live there */
     char *const *command;
     char *const *env;
+    struct plan_work work;   /* an open directory as /work; only native can */
+    struct plan_guard guard; /* counts in guard mode only */
     struct run_wishes wishes;
     struct result *result;
     bool unsafe_known;   /* the caller knows what `none` means: no warning */

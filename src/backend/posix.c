@@ -63,13 +63,13 @@ static int open_output(struct backend_run *run, int i)
     if (r < 0)
         return r;
     s->stdio[1 + i] = fds[1];
-    r = stream_open(stream, fds[0], run->wishes.output[i], record);
+    stream_open(stream, fds[0], run->wishes.output[i], record);
     stream->cap = plan->output_bytes;
     stream->cap_passing = plan->output_passing;
     stream->capture = run->wishes.capture;
     stream->capture_cap = plan->output_bytes == POLICY_UNLIMITED ? CAPTURE_UNLIMITED : CAPTURE_MAX;
     record->captured = BUF_INIT(CAPTURE_MAX);
-    return r < 0 ? r : fcntl(fds[0], F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
+    return fcntl(fds[0], F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
 }
 
 static int open_all(struct backend_run *run)

@@ -15,11 +15,12 @@ int supervised_probe(struct backend_run *run)
     return r == 0 && run->tune != NULL ? run->tune(&run->host, err) : r;
 }
 
-/* Auto only, and only once: a plan by bwrap that the policy accepts. */
+/* Auto only, and only once: a plan by bwrap that the policy accepts. Where refused writes are to be named the
+ * second tier is the better one: bwrap cannot. */
 static bool try_bwrap(struct backend_run *run)
 {
     struct cordon_error *err = &run->result->error;
-    if (run->policy->backend != BACKEND_AUTO || run->host.bwrap != NULL)
+    if (run->policy->backend != BACKEND_AUTO || run->host.bwrap != NULL || run->policy->fs_mode == FS_GUARD)
         return false;
     if (supervised_find_bwrap(run, err) == 0 && backend_compile(run, BACKEND_BWRAP) == 0)
         return true;
@@ -104,7 +105,10 @@ void supervised_finish(struct backend_run *run)
         ending_refused(run->result);
         return;
     }
-    supervisor_finish(s);
+    if (run->wishes.last)
+        supervisor_conclude(s);
+    else
+        supervisor_finish(s);
     run->lost_output = supervisor_lost_output(s);
     free(s);
     run->state = NULL;

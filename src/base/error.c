@@ -60,6 +60,7 @@ const char *cordon_layer_name(int layer)
         [CORDON_LAYER_PROCESS] = "process",
         [CORDON_LAYER_OUTPUT] = "output",
         [CORDON_LAYER_ROOTED] = "rooted",
+        [CORDON_LAYER_MODULE] = "module",
     };
     const int count = (int)(sizeof names / sizeof names[0]);
     return layer >= 0 && layer < count ? names[layer] : names[0];

@@ -37,3 +37,6 @@ ssize_t fd_write_quietly(int fd, const void *data, size_t len);
 
 /* Moves it above standard error, where numbers mean nothing; closes it on failure. -errno. */
 int fd_above_standard(int fd);
+
+/* A file without a name that holds these bytes, to be read from its start; or -errno. */
+int fd_from_memory(const void *data, size_t len);

@@ -36,6 +36,8 @@ static void help(void)
           "  --home-alias PATH      another absolute name of the home (default: /root)\n"
           "  --scratch DIR          what /scratch/... names\n"
           "  --rootfs DIR           what other absolute paths name (default: the home)\n"
+          "  --rustic-repo DIR      where rustic keeps the backups\n"
+          "  --host NAME            whose backups and edits these are (default: global)\n"
           "  --readonly             refuse every change\n"
           "  --strict               follow no link at all\n"
           "  --no-xdev              enter no mount inside a base\n"
@@ -96,6 +98,10 @@ static int take_value(struct settings *s, const char *name, const char *value)
         s->root.scratch = value;
     else if (strcmp(name, "--rootfs") == 0)
         s->root.rootfs = value;
+    else if (strcmp(name, "--rustic-repo") == 0)
+        s->root.rustic_repo = value;
+    else if (strcmp(name, "--host") == 0)
+        s->root.host = value;
     else if (strcmp(name, "--log") == 0)
         s->log = value;
     else if (strcmp(name, "--home-alias") == 0 && value[0] == '/' &&
@@ -119,17 +125,19 @@ static int take_value(struct settings *s, const char *name, const char *value)
 static int parse(struct settings *s, int argc, char **argv)
 {
     static const char *const valued[] = {"--root", "--scratch", "--rootfs", "--home-alias",
-                                         "--leaf-links", "--log", "--sync"};
+                                         "--leaf-links", "--log", "--sync", "--host",
+                                         "--rustic-repo"};
+    const size_t known = sizeof valued / sizeof valued[0];
     int i = 1;
     for (; i < argc && strncmp(argv[i], "--", 2) == 0; i++) {
         if (take_flag(s, argv[i]))
             continue;
         size_t name_len = strcspn(argv[i], "=");
         size_t k = 0;
-        while (k < 7 && (strncmp(argv[i], valued[k], name_len) != 0 ||
+        while (k < known && (strncmp(argv[i], valued[k], name_len) != 0 ||
                          strlen(valued[k]) != name_len))
             k++;
-        if (k == 7)
+        if (k == known)
             return -bad("unknown option", argv[i]);
         const char *value = argv[i][name_len] == '=' ? argv[i] + name_len + 1 : argv[++i];
         if (i >= argc || value == NULL)

@@ -33,7 +33,8 @@ int fs_arg_json(struct fs *fs, int i, enum json_type type, const struct json **o
 bool fs_flag(const struct json *options, const char *key);
 double fs_number(const struct json *options, const char *key, double otherwise);
 
-/* One path, or a JSON list of them. */
+/* The strings of a JSON list, NULL being an empty one; one path, or a JSON list of them. */
+int fs_list(struct fs *fs, const struct json *list, const char *const **out, size_t *count);
 int fs_arg_paths(struct fs *fs, int i, const char *const **out, size_t *count, bool *list);
 
 /* Text as it is, or stdin for "-". */
@@ -59,5 +60,10 @@ struct fs_method {
     int min, max;
     int (*run)(struct fs *fs);
 };
+
+/* The tools; which one, says the name of the method. */
+int fs_search(struct fs *fs); /* PATH [PATTERN] [OPTIONS] */
+int fs_pack(struct fs *fs);   /* [ARG...] [OPTIONS] */
+
 extern const struct fs_method fs_methods[];
 extern const size_t fs_method_count;

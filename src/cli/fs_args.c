@@ -60,29 +60,33 @@ double fs_number(const struct json *options, const char *key, double otherwise)
     return v != NULL && (v->type == JSON_INT || v->type == JSON_REAL) ? v->real : otherwise;
 }
 
+int fs_list(struct fs *fs, const struct json *list, const char *const **out, size_t *count)
+{
+    const size_t room = list != NULL ? list->count : 0;
+    const char **items = arena_array(&fs->arena, room + 1, sizeof *items);
+    size_t n = 0;
+    if (items == NULL)
+        return fs_usage(fs, "out of memory");
+    for (const struct json *v = room > 0 ? list->first : NULL; v != NULL; v = v->next) {
+        if (v->type != JSON_STRING)
+            return refuse(fs, "ERR_INVALID_ARG_TYPE", "path must be a string");
+        items[n++] = v->text;
+    }
+    *out = items;
+    *count = n;
+    return 0;
+}
+
 int fs_arg_paths(struct fs *fs, int i, const char *const **out, size_t *count, bool *list)
 {
-    const char *text = fs_arg(fs, i);
     const struct json *json = NULL;
-    *list = text[0] == '[';
-    if (*list) {
-        int rc = fs_arg_json(fs, i, JSON_ARRAY, &json);
-        if (rc < 0)
-            return rc;
-    }
-    *count = *list ? json->count : 1;
-    const char **paths = arena_array(&fs->arena, *count + 1, sizeof *paths);
-    if (paths == NULL)
-        return fs_usage(fs, "out of memory");
-    paths[0] = text;
-    size_t n = 0;
-    for (const struct json *p = *list ? json->first : NULL; p != NULL; p = p->next) {
-        if (p->type != JSON_STRING)
-            return refuse(fs, "ERR_INVALID_ARG_TYPE", "path must be a string");
-        paths[n++] = p->text;
-    }
-    *out = paths;
-    return 0;
+    *list = fs_arg(fs, i)[0] == '[';
+    *count = 1;
+    *out = (const char *const *)&fs->args[i];
+    if (!*list)
+        return 0;
+    int rc = fs_arg_json(fs, i, JSON_ARRAY, &json);
+    return rc < 0 ? rc : fs_list(fs, json, out, count);
 }
 
 int fs_arg_data(struct fs *fs, int i, const char **data, size_t *len)

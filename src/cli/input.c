@@ -1,5 +1,6 @@
 #include "cli/input.h"
 
+#include <cordon/call.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -10,6 +11,7 @@
 #include "base/fd.h"
 #include "base/parse.h"
 #include "base/text.h"
+#include "module/answer.h"
 
 #define CHUNK (64 * 1024)
 
@@ -72,4 +74,19 @@ int input_read(const char *spec, struct buf *out, size_t max, const char *what,
     if (fd < 0)
         return fail(err, errno, what, spec);
     return read_all(fd, spec, out, max, what, err);
+}
+
+int input_read_module(struct buf *out, struct cordon_error *err)
+{
+    static const char what[] = "read input";
+    char room[160];
+    int r = read_all(STDIN_FILENO, "-", out, CORDON_CALL_INPUT_MAX, what, err);
+    if (r < 0)
+        return r;
+    const char *wrong = module_input_wrong(out->data != NULL ? out->data : "", out->len, room, sizeof room);
+    if (wrong == NULL)
+        return 0;
+    r = err_set(err, CORDON_ERROR_USAGE, CORDON_LAYER_MODULE, EINVAL, what, "-");
+    err_why(err, wrong);
+    return r;
 }

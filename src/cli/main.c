@@ -7,12 +7,17 @@
 #include <unistd.h>
 
 #include "base/nearest.h"
+#include "cli/audit.h"
+#include "cli/call.h"
 #include "cli/commands.h"
 #include "cli/doctor.h"
 #include "cli/fs.h"
 #include "cli/message.h"
+#include "cli/module_runner.h"
+#include "cli/noether.h"
 #include "cli/policy.h"
 #include "cli/run.h"
+#include "cli/test.h"
 
 /* A command gets all words: argv[0] is the program, argv[1] the command itself. */
 struct command {
@@ -33,6 +38,9 @@ static int run_fs(int argc, char **argv)
 
 static const struct command commands[] = {
     {"run", "run a command under a policy", cli_run},
+    {"test", "run a test suite that can write beneath tests/ only", cli_test},
+    {"audit", "find tests that would touch real files", cli_audit},
+    {"call", "run a module: JSON in, JSON out", cli_call},
     {"fs", "one file operation that cannot leave a directory", run_fs},
     {"policy", "show, check, normalize policies; make one from effects", run_policy},
     {"doctor", "what this host can enforce, why not, and how to get it", cli_doctor},
@@ -85,9 +93,19 @@ static void reserve_standard_streams(void)
     }
 }
 
+static bool is_called(const char *word, const char *name)
+{
+    const char *slash = word == NULL ? NULL : strrchr(word, '/');
+    return word != NULL && strcmp(slash == NULL ? word : slash + 1, name) == 0;
+}
+
 int main(int argc, char **argv)
 {
     reserve_standard_streams();
+    if (is_called(argv[0], "noether-sandbox"))
+        return cli_noether(argc, argv);
+    if (argc > 1 && strcmp(argv[1], MODULE_RUNNER_FLAG) == 0)
+        return cli_module_runner(argc, argv);
     if (argc < 2) {
         fprintf(stderr, "cordon: a command must follow\n  cordon --help lists them\n");
         return 2;

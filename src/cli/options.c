@@ -291,14 +291,18 @@ static int begin_policy(struct run_options *o, const struct options_setting *set
     return 0;
 }
 
-static int check_within(const struct run_options *o, struct arena *arena, struct cordon_error *err)
+static int check_within(struct run_options *o, const struct options_setting *setting,
+                        struct cordon_error *err)
 {
-    struct policy ceiling;
-    struct policy_source source = POLICY_SOURCE_INIT;
+    struct policy_source source = {.profile = -1, .fallback = setting->profile};
     if (o->within_spec == NULL)
         return 0;
-    int r = read_document(o->within_spec, &ceiling, &source, arena, err);
-    return r < 0 ? r : policy_within(&o->policy, &ceiling, err);
+    struct policy *ceiling = arena_alloc(setting->arena, sizeof *ceiling);
+    if (ceiling == NULL)
+        return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_POLICY, ENOMEM, "read policy", o->within_spec);
+    int r = read_document(o->within_spec, ceiling, &source, setting->arena, err);
+    o->ceiling = ceiling;
+    return r < 0 ? r : policy_within(&o->policy, ceiling, err);
 }
 
 static int contradiction(struct cordon_error *err, const char *option, const char *why)
@@ -348,10 +352,12 @@ int options_parse(struct run_options *options, const struct options_setting *set
         options->command_count = argc - rest - 1;
     }
     r = check_contradictions(options, err);
+    if (r == 0 && setting->refine != NULL)
+        r = setting->refine(setting->context, options, err);
     if (r == 0)
         r = policy_validate(&options->policy, err);
     if (r == 0)
-        r = check_within(options, setting->arena, err);
+        r = check_within(options, setting, err);
     return r < 0 ? r : rest;
 }
 
@@ -374,8 +380,20 @@ int options_parse_command(struct run_options *options, const struct options_sett
     return r;
 }
 
-void options_help(struct buf *out)
+static bool has_name(const struct option_table *table, const char *name)
 {
-    const struct option_table table = OPTION_TABLE(run_options_table, NULL);
-    option_help(&table, out);
+    for (size_t i = 0; table != NULL && i < table->count; i++) {
+        if (strcmp(table->items[i].name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+void options_help(struct buf *out, const struct option_table *own)
+{
+    for (size_t i = 0; i < sizeof run_options_table / sizeof run_options_table[0]; i++) {
+        const struct option_table one = {.items = &run_options_table[i], .count = 1};
+        if (!has_name(own, one.items->name))
+            option_help(&one, out);
+    }
 }

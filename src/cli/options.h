@@ -17,6 +17,7 @@ struct run_options {
     int profile;              /* --profile; -1: not given */
     const char *policy_spec;  /* FILE, - or fd:N; NULL: not given */
     const char *within_spec;
+    const struct policy *ceiling; /* the document of --within; NULL: not given */
 
     bool tty;
     bool stdin_none;
@@ -43,6 +44,9 @@ struct options_setting {
     struct arena *arena;            /* for the policy; POLICY_ARENA_BYTES */
     const char *cwd;                /* the caller's, absolute; NULL: unknown, so that a relative
                                        host path is refused */
+    /* Adds what the command itself asks for, before the policy is judged; NULL: nothing. */
+    int (*refine)(void *context, struct run_options *options, struct cordon_error *err);
+    void *context;
 };
 
 /*
@@ -57,5 +61,5 @@ int options_parse(struct run_options *options, const struct options_setting *set
 int options_parse_command(struct run_options *options, const struct options_setting *setting,
                           int argc, char **argv, struct cordon_error *err);
 
-/* The list of options for --help. */
-void options_help(struct buf *out);
+/* The list of options for --help, without those that a command's own table has (NULL: none). */
+void options_help(struct buf *out, const struct option_table *own);

@@ -1,6 +1,7 @@
 #include "layer/bind.h"
 
 #include <errno.h>
+#include <limits.h>
 
 #include "sys/files.h"
 #include "sys/mounting.h"
@@ -21,13 +22,40 @@ int bind_refuse(struct cordon_error *err, long r, const char *what, const char *
     return (int)r;
 }
 
+/*
+ * What the caller has open. An ordinary user's init has mounts of its own, copies of those that the
+ * descriptor is from, and may only copy from these: so it goes there by name, and looks whether it
+ * got to the same directory.
+ */
+static int open_given(int fd)
+{
+    char link[SYS_FD_PATH_SIZE];
+    char path[PATH_MAX];
+    struct stat given;
+    struct stat found;
+    sys_fd_path(link, fd);
+    long n = sys_call(SYS_readlinkat, AT_FDCWD, link, path, sizeof path - 1);
+    if (n < 0)
+        return (int)sys_call(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 3); /* no /proc: root alone can go on */
+    path[n] = '\0';
+    int here = sys_open(AT_FDCWD, path, O_PATH | O_NOFOLLOW, 0);
+    if (here < 0)
+        return here;
+    if (sys_call(SYS_newfstatat, fd, "", &given, AT_EMPTY_PATH) == 0 &&
+        sys_call(SYS_newfstatat, here, "", &found, AT_EMPTY_PATH) == 0 &&
+        given.st_dev == found.st_dev && given.st_ino == found.st_ino)
+        return here;
+    sys_close(here);
+    return -ESTALE;
+}
+
 int bind_open(const struct plan_step *step, bool *skip, struct stat *st, struct cordon_error *err)
 {
     static const char what[] = "open bind source";
     const bool listed = (step->flags & STEP_LISTED) != 0;
     const bool optional = (step->flags & STEP_OPTIONAL) != 0;
     /* A link on the way of what the policy lists may have been made by an earlier payload. */
-    int fd = (step->flags & STEP_FD) != 0 ? (int)sys_call(SYS_fcntl, step->fd, F_DUPFD_CLOEXEC, 3)
+    int fd = (step->flags & STEP_FD) != 0 ? open_given(step->fd)
              : (step->flags & STEP_OWN) != 0 ? sys_open_in_root(AT_FDCWD, step->target, O_PATH)
              : listed ? sys_open_without_links(step->source, O_PATH)
                       : sys_open(AT_FDCWD, step->source, O_PATH, 0);

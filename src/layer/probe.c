@@ -21,8 +21,8 @@ static const char *const switch_names[] = {
     [OFF_LANDLOCK] = "landlock", [OFF_SECCOMP] = "seccomp", [OFF_CGROUP] = "cgroup",
     [OFF_RLIMITS] = "rlimits",   [OFF_KEYRING] = "keyring", [OFF_CAPABILITIES] = "capabilities",
     [OFF_WATCHER] = "watcher",   [OFF_WIPE] = "wipe",
-    [OFF_USERNS] = "userns",     [OFF_GATE] = "gate",     [OFF_NATIVE] = "native",
-    [OFF_BWRAP] = "bwrap",
+    [OFF_USERNS] = "userns",     [OFF_GATE] = "gate",        [OFF_LISTENER] = "listener",
+    [OFF_NATIVE] = "native",     [OFF_BWRAP] = "bwrap",
 };
 
 const char *host_switch_name(enum host_switch s)

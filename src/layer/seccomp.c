@@ -24,6 +24,12 @@ const struct sock_fprog *layer_seccomp_program(const struct seccomp_choice *choi
     return &programs[seccomp_variant(choice)];
 }
 
+const struct sock_fprog *layer_seccomp_listener(unsigned set)
+{
+    assert(set > 0 && set < LISTEN_SETS);
+    return &listeners[set];
+}
+
 long layer_seccomp_load(const struct sock_fprog *program)
 {
     return sys_call(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, program);

@@ -24,6 +24,9 @@
 /* Static data; NULL for SECCOMP_OFF. */
 const struct sock_fprog *layer_seccomp_program(const struct seccomp_choice *choice);
 
+/* The program by which the calls of `set` (enum listen_set) wait for an answer. */
+const struct sock_fprog *layer_seccomp_listener(unsigned set);
+
 /* 0 or -errno. Irrevocable for the calling thread. */
 long layer_seccomp_load(const struct sock_fprog *program);
 

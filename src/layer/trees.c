@@ -21,19 +21,19 @@ static int fail(struct cordon_error *err, int errnum, const char *what, const ch
     return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_MOUNTS, errnum, what, subject);
 }
 
-static int write_map(int pid, const char *name, unsigned host_id)
+static int write_map(int pid, const char *name, unsigned disk_id, unsigned host_id)
 {
     char path[64];
     char text[32];
     snprintf(path, sizeof path, "/proc/%d/%s", pid, name);
-    int n = snprintf(text, sizeof text, "0 %u 1\n", host_id);
+    int n = snprintf(text, sizeof text, "%u %u 1\n", disk_id, host_id);
     FD_AUTO fd = sys_open(AT_FDCWD, path, O_WRONLY, 0);
     return fd < 0 ? fd : fd_write_all(fd, text, (size_t)n);
 }
 
 /*
- * A user namespace that says "root on disk is the user of this run": a mount takes its map from
- * one. A child holds it just long enough to open it.
+ * A user namespace that says "root on disk, or whoever owns the directory that was given, is the
+ * user of this run": a mount takes its map from one. A child holds it just long enough to open it.
  */
 static int make_userns(const struct plan *plan, struct cordon_error *err)
 {
@@ -51,9 +51,9 @@ static int make_userns(const struct plan *plan, struct cordon_error *err)
         return fail(err, (int)-pid, "make a user namespace for the mounts", "clone3");
     char path[64];
     snprintf(path, sizeof path, "/proc/%ld/ns/user", pid);
-    int r = write_map((int)pid, "uid_map", plan->uid_host);
+    int r = write_map((int)pid, "uid_map", plan->work.uid, plan->uid_host);
     if (r == 0)
-        r = write_map((int)pid, "gid_map", plan->gid_host);
+        r = write_map((int)pid, "gid_map", plan->work.gid, plan->gid_host);
     int userns = r < 0 ? r : sys_open(AT_FDCWD, path, O_RDONLY, 0);
     siginfo_t info;
     sys_kill_child(pidfd, (int)pid);
@@ -67,6 +67,16 @@ static void note_unmapped(struct layer_trees *self, const char *path)
 {
     if (self->unmapped[0] == '\0')
         snprintf(self->unmapped, sizeof self->unmapped, "%.150s", path);
+}
+
+/* Not an error, so far; guard mode promises more than view mode does. */
+static void accept_unmapped(struct layer_trees *self, const struct plan *plan, const char *path,
+                            struct cordon_error *err)
+{
+    note_unmapped(self, path);
+    self->partial = self->partial || plan->fs_mode == FS_GUARD;
+    if (err != NULL)
+        *err = (struct cordon_error){0};
 }
 
 static int map_binds(struct layer_trees *self, const struct plan *plan, int userns, struct cordon_error *err)
@@ -85,12 +95,13 @@ static int map_binds(struct layer_trees *self, const struct plan *plan, int user
             continue;
         }
         int tree = bind_clone(source, step, userns, err);
-        if (tree == -EINVAL || tree == -EOPNOTSUPP) /* this file system has no such maps: as it is */
-            note_unmapped(self, step->source);
-        else if (tree < 0)
+        if (tree == -EINVAL || tree == -EOPNOTSUPP) { /* this file system has no such maps: as it is */
+            accept_unmapped(self, plan, step->source, err);
+        } else if (tree < 0) {
             return tree;
-        else
+        } else {
             self->of_step[i] = tree;
+        }
     }
     return 0;
 }
@@ -117,7 +128,7 @@ static bool beneath(const char *path, const char *dir)
 }
 
 /* One mount of the host's: mapped if its file system can be, as it is if not. */
-static int copy_mount(struct layer_trees *self, const char *path, int userns)
+static int copy_mount(struct layer_trees *self, const char *path, int userns, const char *cwd)
 {
     const uint64_t flags = ATTR_RDONLY | ATTR_NOSUID | ATTR_NODEV;
     struct sys_mount_attr attr = {.set = flags | ATTR_IDMAP, .propagation = MS_PRIVATE, .userns_fd = (uint64_t)userns};
@@ -128,6 +139,8 @@ static int copy_mount(struct layer_trees *self, const char *path, int userns)
     if (r < 0) {
         if (!beneath(path, "/sys") && !beneath(path, "/run")) /* root's, or masked: nothing is lost */
             note_unmapped(self, path);
+        if (strcmp(path, "/") == 0 || (cwd != NULL && beneath(cwd, path)))
+            self->partial = true;
         attr = (struct sys_mount_attr){.set = flags, .propagation = MS_PRIVATE};
         r = sys_mount_setattr(tree, "", TREE_EMPTY_PATH, &attr);
     }
@@ -188,13 +201,14 @@ static int read_mount_points(struct layer_trees *self, struct arena *arena, stru
 }
 
 /* Guard mode has no listed root: every mount of the host's, read-only. */
-static int map_host(struct layer_trees *self, struct arena *arena, int userns, struct cordon_error *err)
+static int map_host(struct layer_trees *self, struct arena *arena, const struct plan *plan, int userns,
+                    struct cordon_error *err)
 {
     int r = read_mount_points(self, arena, err);
     size_t kept = 0;
     for (size_t i = 0; r == 0 && i < self->host_count; i++) {
         const char *path = self->host[i].target;
-        int tree = copy_mount(self, path, userns);
+        int tree = copy_mount(self, path, userns, plan->cwd);
         if (tree == -ENOENT || tree == -EACCES || tree == -ENOTDIR)
             continue; /* a later mount covers it */
         if (tree < 0)
@@ -206,10 +220,30 @@ static int map_host(struct layer_trees *self, struct arena *arena, int userns, s
     return r;
 }
 
+/* For the listener, which has the payload's rights: it must see the owners that the payload sees. */
+static int map_project(struct layer_trees *self, const struct plan *plan, int userns, struct cordon_error *err)
+{
+    const struct plan_step step = {.kind = STEP_BIND, .flags = STEP_LISTED, .source = plan->guard.root};
+    struct stat st;
+    bool skip = false;
+    if (!plan->listen || step.source == NULL)
+        return 0;
+    FD_AUTO source = bind_open(&step, &skip, &st, err);
+    if (source < 0)
+        return source;
+    self->project = bind_clone(source, &step, userns, err);
+    if (self->project == -EINVAL || self->project == -EOPNOTSUPP) {
+        accept_unmapped(self, plan, step.source, err);
+        self->project = -1;
+        return 0;
+    }
+    return self->project < 0 ? self->project : 0;
+}
+
 int layer_trees_prepare(struct layer_trees *self, struct arena *arena, const struct plan *plan,
                         struct cordon_error *err)
 {
-    *self = (struct layer_trees){0};
+    *self = LAYER_TREES_INIT;
     if (!plan->switch_user || !plan->own_tree)
         return 0;
     self->of_step = arena_array(arena, plan->step_count, sizeof *self->of_step);
@@ -222,9 +256,11 @@ int layer_trees_prepare(struct layer_trees *self, struct arena *arena, const str
     FD_AUTO userns = make_userns(plan, err);
     if (userns < 0)
         return userns;
-    int r = plan->fs_mode == FS_GUARD ? map_host(self, arena, userns, err) : 0;
+    int r = plan->fs_mode == FS_GUARD ? map_host(self, arena, plan, userns, err) : 0;
     if (r == 0)
         r = map_binds(self, plan, userns, err);
+    if (r == 0)
+        r = map_project(self, plan, userns, err);
     if (r < 0)
         layer_trees_release(self);
     return r;
@@ -236,6 +272,7 @@ void layer_trees_release(struct layer_trees *self)
         fd_close(&self->of_step[i]);
     for (size_t i = 0; i < self->host_count; i++)
         fd_close(&self->host[i].fd);
+    fd_close(&self->project);
     self->of_step = NULL;
     self->host = NULL;
     self->step_count = self->host_count = 0;

@@ -17,8 +17,12 @@ struct layer_trees {
     size_t step_count;
     struct layer_tree *host; /* guard mode: the root first, then what is mounted on it, in order */
     size_t host_count;
+    int project;        /* owned; guard mode: the project's root, writable, for the listener; -1: none */
     char unmapped[160]; /* the first place whose file system cannot be mapped; empty: none */
+    bool partial;       /* guard mode: one of those is where the run works or writes */
 };
+
+#define LAYER_TREES_INIT ((struct layer_trees){.project = -1})
 
 /* Does nothing unless the plan switches the user. Memory in `arena`. */
 int layer_trees_prepare(struct layer_trees *self, struct arena *arena, const struct plan *plan,

@@ -95,6 +95,8 @@ static int allow_listed(struct plan_build *b)
     for (int k = 0; r == 0 && k < 2; k++) {
         for (size_t i = 0; i < lists[k]->count; i++) {
             const struct policy_bind *bind = &lists[k]->items[i];
+            if (k == 1 && plan_shown_by_system(b, bind))
+                continue;
             if (strcmp(bind->host, bind->sandbox) != 0)
                 return plan_refuse_elsewhere(b, bind->sandbox, OWN_PATH);
             allow(b, bind->host, k == 0 ? READ | WRITE : READ,

@@ -60,6 +60,9 @@ static inline void claim_partly(struct plan_claim *c, const char *instead, uint3
 /* -EINVAL if the caller's directory must not become writable as a whole. */
 int plan_check_cwd(struct plan_build *b);
 
+/* A read-only bind of what the toolchain's links show at that very place. */
+bool plan_shown_by_system(const struct plan_build *b, const struct policy_bind *bind);
+
 /* Says that memory ran out. */
 int plan_no_memory(struct plan_build *b);
 

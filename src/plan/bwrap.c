@@ -19,7 +19,9 @@ void plan_bwrap_claims(struct plan_build *b)
     struct plan_claim *c = &plan->claims[CAP_PRIVILEGES];
     if (c->mechanism == NULL)
         return;
-    if (plan->seccomp == SECCOMP_OFF)
+    if (plan->switch_user && plan->fs_mode == FS_GUARD)
+        claim_cannot(c, "bwrap maps no owners: files of root are not the command's own where it works");
+    else if (plan->seccomp == SECCOMP_OFF)
         claim_cannot(c, "without the filter a user namespace can be made inside, and rights in it");
     else
         claim_holds(c, "user namespace",

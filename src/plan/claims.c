@@ -146,14 +146,17 @@ static void processes(struct plan_build *b)
     if (plan->drop_caps && plan->seccomp == SECCOMP_OFF &&
         (b->policy.rw.count > 0 || b->policy.rw_cwd || b->policy.work == WORK_HOST))
         claim_cannot(c, "without the filter a set-user-ID file can be left in a writable bind");
-    else if (plan->drop_caps)
+    else if (plan->drop_caps) {
         /* The limit on namespaces inside is set in a procfs of its own; else the filter refuses them. */
         claim_holds(c, "user namespace",
                     PROOF_USERNS | PROOF_NO_CAPS | PROOF_NO_NEW_PRIVS | PROOF_IDENTITY |
                         ((plan->host_proc || !plan->pidns) && plan->seccomp != SECCOMP_OFF ? PROOF_SECCOMP
                                                                                          : PROOF_NO_NESTING));
-    else
+        if (plan->switch_user && plan->own_tree && plan->fs_mode == FS_GUARD)
+            c->proof |= PROOF_MAPPED;
+    } else {
         claim_cannot(c, "capabilities inside the user namespace are kept");
+    }
 
     c = &plan->claims[CAP_ENVIRONMENT];
     c->requested = true;
@@ -189,6 +192,12 @@ static int unmet(struct plan_build *b, const char *want, const struct plan_claim
     return -EOPNOTSUPP;
 }
 
+/* Before exec, that is: the end of the run proves EMPTY; the supervisor answers for TIMER. */
+static void must_be_seen(struct plan *plan, const struct plan_claim *claim)
+{
+    plan->must |= claim->proof & ~(uint32_t)(PROOF_EMPTY | PROOF_TIMER);
+}
+
 /* The policy's "require": a capability, or a rung of its ladder. */
 static int requirements(struct plan_build *b)
 {
@@ -205,6 +214,7 @@ static int requirements(struct plan_build *b)
         if (have == NULL || !have->requested || have->mechanism == NULL ||
             (rung != NULL && strstr(have->mechanism, rung) == NULL))
             return unmet(b, want, have);
+        must_be_seen(b->plan, have); /* whatever else may be partial */
     }
     return 0;
 }
@@ -233,11 +243,9 @@ int plan_build_claims(struct plan_build *b)
         if (!c->requested) {
             claim_cannot(c, "not asked for");
         } else if (c->mechanism == NULL) {
-            plan->partial = true;
             missing = missing < 0 ? i : missing;
         } else if (!accepted) {
-            /* The end of the run proves EMPTY; the supervisor answers for TIMER. */
-            plan->must |= c->proof & ~(uint32_t)(PROOF_EMPTY | PROOF_TIMER);
+            must_be_seen(plan, c);
         }
     }
     int r = requirements(b);

@@ -73,7 +73,7 @@ int plan_compile(struct plan *plan, struct arena *arena, const struct plan_reque
     struct plan_build b = {
         .plan = plan, .arena = arena, .request = request, .policy = *request->policy, .err = err};
     *plan = (struct plan){.arena = arena, .policy = request->policy, .host = request->host,
-                           .work = request->work};
+                           .work = request->work, .guard = request->guard};
     plan->backend = request->backend == BACKEND_AUTO ? BACKEND_NATIVE : request->backend;
     plan->bare = plan->backend == BACKEND_NATIVE && request->host->refused.userns;
     plan->bwrap = plan->backend == BACKEND_BWRAP ? request->host->bwrap : NULL;
@@ -85,6 +85,8 @@ int plan_compile(struct plan *plan, struct arena *arena, const struct plan_reque
         r = plan->bare             ? plan_build_bare_files(&b)
             : plan_portable(plan) ? plan_build_portable_files(&b)
                                   : plan_build_files(&b);
+    /* bwrap has a listener already, and a task can have one. */
+    plan->listen = plan->fs_mode == FS_GUARD && !host_off(request->host, OFF_LISTENER) && plan->backend == BACKEND_NATIVE;
     if (r == 0)
         r = plan_build_payload(&b);
     if (r < 0)

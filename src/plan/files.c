@@ -271,6 +271,20 @@ static void add_system(struct tree *t)
         add_bind(t, "/nix/store", "nix/store", STEP_RDONLY);
 }
 
+/* Callers list /bin and its like on hosts where they are links into /usr. */
+bool plan_shown_by_system(const struct plan_build *b, const struct policy_bind *bind)
+{
+    const struct host *host = b->request->host;
+    if (!b->policy.system_ro || b->policy.fs_mode != FS_VIEW || strcmp(bind->host, bind->sandbox) != 0)
+        return false;
+    for (size_t i = 0; i < HOST_TOP_COUNT; i++) {
+        if (host->top[i].present && host->top[i].link[0] != '\0' &&
+            strcmp(host->top[i].path, bind->host) == 0)
+            return true;
+    }
+    return false;
+}
+
 struct listed {
     const char *host, *sandbox;
     unsigned flags; /* enum step_flag */
@@ -347,6 +361,8 @@ static size_t gather(struct tree *t, struct listed *out)
     for (int k = 0; k < 2; k++) {
         for (size_t i = 0; i < lists[k]->count; i++) {
             const struct policy_bind *bind = &lists[k]->items[i];
+            if (lists[k] == &policy->ro && plan_shown_by_system(t->b, bind))
+                continue;
             out[count++] = (struct listed){
                 .host = bind->host,
                 .sandbox = bind->sandbox,

@@ -28,6 +28,7 @@ enum host_switch {
     OFF_GATE,   /* the fork gate of the tier without them */
     OFF_NATIVE, /* as if this backend could not be used at all */
     OFF_BWRAP,  /* as if there were none */
+    OFF_LISTENER, /* nobody names violations */
     HOST_SWITCH_COUNT,
 };
 

@@ -79,6 +79,25 @@ struct plan_work {
     bool given;
     int fd;
     bool readonly;
+    uid_t uid; /* root maps the files of these to the user of the run */
+    gid_t gid;
+};
+
+enum plan_on_violation {
+    VIOLATIONS_FAIL,   /* a run with one is a POLICY_VIOLATION, whatever the payload says */
+    VIOLATIONS_REPORT, /* they are in the result, and that is all */
+};
+
+/*
+ * Guard mode: what may be written although no mount can express it, and what becomes of refused
+ * writes. Paths are the host's, absolute, without links on the way.
+ */
+struct plan_guard {
+    const char *root;          /* of the project; NULL: nothing is granted */
+    const char *const *caches; /* whole components beneath it, with * as in ".coverage.*"; NULL at the end */
+    const char *test_notes;    /* a directory where a test runner keeps a file for each process, named by its
+                                  number inside, with the name of the test that runs; NULL: none */
+    enum plan_on_violation on_violation;
 };
 
 struct plan {
@@ -86,6 +105,7 @@ struct plan {
     const struct policy *policy; /* borrowed */
     const struct host *host;     /* borrowed */
     struct plan_work work;       /* as it was requested */
+    struct plan_guard guard;     /* as it was requested */
     const char *runtime_dir;     /* the caller's XDG_RUNTIME_DIR, where it was masked; or NULL */
 
     /* identity */
@@ -109,6 +129,7 @@ struct plan {
     enum policy_fs_mode fs_mode;
     bool own_tree; /* false with `bare`, and where a test switched it off */
     bool host_proc; /* /proc is the host's: it shows more than what is inside */
+    bool listen; /* guard: calls that would write are looked at, named, and granted in caches */
     const char *gap; /* bare: what of it Landlock cannot express; NULL: nothing */
     struct plan_step *steps;
     size_t step_count;
@@ -143,7 +164,6 @@ struct plan {
     /* the ledger */
     struct plan_claim claims[CAPABILITY_COUNT];
     uint32_t must;       /* proofs without which the payload never starts */
-    bool partial;        /* something requested cannot be enforced and the policy accepts it */
 };
 
 struct plan_request {
@@ -153,6 +173,7 @@ struct plan_request {
     char *const *command;    /* NULL at the end */
     char *const *caller_env; /* NULL at the end */
     struct plan_work work;
+    struct plan_guard guard; /* counts in guard mode only */
 };
 
 /*

@@ -96,6 +96,18 @@ static void own_end(const struct ending *e, const struct plan *plan, struct resu
                  128 + sig);
 }
 
+/* Writes were refused: whatever the payload says of itself, that is what is wrong. */
+static void violated(const struct ending *e, const struct plan *plan, struct result *result)
+{
+    const uint64_t total = result->violations.total;
+    if (total == 0 || plan->guard.on_violation != VIOLATIONS_FAIL ||
+        result->status == STATUS_FORBIDDEN_SYSCALL || !e->ended)
+        return;
+    result_reason(result, "%" PRIu64 " attempt%s to write outside of the writable places", total,
+                  total == 1 ? "" : "s");
+    conclude(result, STATUS_POLICY_VIOLATION, result->rc != 0 ? result->rc : 1);
+}
+
 static bool cpu_limit(const struct ending *e, const struct plan *plan, const struct result *result)
 {
     const uint64_t most = plan->cpu_ms;
@@ -128,6 +140,11 @@ static void limits_or_end(const struct ending *e, const struct plan *plan, struc
                       result->caller_signal);
         conclude(result, result->caller_signal == SIGTERM ? STATUS_KILLED_TERM : STATUS_SIGNALED,
                  128 + result->caller_signal);
+    } else if (e->listener_lost) {
+        err_set(&result->error, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, 0, "listen to the sandbox",
+                "the listener");
+        err_why(&result->error, "it was killed from outside, or hangs on a file system");
+        ending_refused(result);
     } else if (e->blind) {
         err_set(&result->error, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, EMFILE, "watch memory and cpu time",
                 "/proc");
@@ -138,6 +155,7 @@ static void limits_or_end(const struct ending *e, const struct plan *plan, struc
         conclude(result, STATUS_KILLED_KILL, 137);
     } else {
         own_end(e, plan, result);
+        violated(e, plan, result);
     }
 }
 

@@ -17,6 +17,7 @@ struct ending {
     bool oom;          /* an event of the cgroup */
     bool memory_seen, cpu_seen; /* by whoever watches */
     bool blind;        /* whoever watches could not look any more */
+    bool listener_lost; /* whoever names refused writes is gone */
     bool killed;       /* by us */
     int overflow;      /* 1 + index of the stream that ran over; 0: none */
     uint64_t cpu_us;   /* of the tree, as far as it is known */

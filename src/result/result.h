@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "result/ledger.h"
+#include "result/violations.h"
 
 enum status {
     STATUS_OK,
@@ -54,6 +55,7 @@ struct result {
     const char *backend_kind; /* static: "native" */
     bool backend_effective;
     char bwrap_path[4096];    /* with that backend: the program; else empty */
+    struct result_violations violations;
     struct cordon_error error; /* with INTERNAL_ERROR and SPAWN_FAILED */
     char warnings[8][256];
     unsigned warning_count;

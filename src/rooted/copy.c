@@ -9,6 +9,7 @@
 
 #include "base/fd.h"
 #include "rooted/guard.h"
+#include "rooted/temporary.h"
 #include "rooted/tree.h"
 #include "rooted/write.h"
 
@@ -47,8 +48,8 @@ static int fill_file(struct copy *c, int from, const struct stat *st, int to)
 static int replace_file(struct copy *c, int from, const struct stat *st, const struct stat *old,
                         int dir, const char *name)
 {
-    char temporary[WRITE_TEMPORARY_MAX];
-    FD_AUTO fd = write_temporary(c->root, dir, 0600, temporary);
+    char temporary[TEMPORARY_NAME_MAX];
+    FD_AUTO fd = temporary_create(c->root, dir, 0600, temporary);
     if (fd < 0)
         return fd;
     struct stat now;
@@ -120,8 +121,8 @@ static int copy_link(struct copy *c, int from_dir, const char *from, int dir, co
     if (c->options.keep_existing)
         return c->options.error_on_exist ? COPY_EXISTS : 0;
     /* Made beside, then put in place: nobody sees the name missing. */
-    char temporary[WRITE_TEMPORARY_MAX];
-    int fd = write_temporary(c->root, dir, 0600, temporary);
+    char temporary[TEMPORARY_NAME_MAX];
+    int fd = temporary_create(c->root, dir, 0600, temporary);
     if (fd < 0)
         return fd;
     close(fd);
@@ -215,7 +216,7 @@ static int tree_entry(struct copy *c, struct tree *t)
     const uint8_t type = l->names.items[i].type;
     const int out = l->out.fd;
     struct stat st;
-    if (write_is_temporary(name))
+    if (temporary_is(name))
         return 0; /* a write in progress, not content */
     if (type == DT_FIFO || type == DT_SOCK || type == DT_CHR || type == DT_BLK)
         return COPY_UNSUPPORTED;

@@ -189,10 +189,9 @@ static int copy_open_file(const struct call *c, struct pair *p, int from,
                           const struct stat *st)
 {
     static const uint32_t links_kept = CORDON_ROOT_ALLOW_HARDLINK | CORDON_ROOT_UNSAFE;
-    PLACE_AUTO place = RESOLVE_PLACE_INIT;
-    WRITER_AUTO held = NULL;
-    FD_AUTO old = -1;
-    int rc = write_open(c->root, &p->to, O_WRONLY, &place, &held, &old);
+    WRITING_AUTO w = WRITING_INIT;
+    int rc = write_open(c->root, &p->to, O_WRONLY, &w);
+    const int old = w.fd;
     struct stat was;
     if (rc == 0 && old >= 0)
         rc = descriptor_regular(old, &was);
@@ -206,7 +205,7 @@ static int copy_open_file(const struct call *c, struct pair *p, int from,
     }
     struct copy copy = {.root = c->root, .base = &p->from.base, .options = no_options};
     const bool linked = old >= 0 && was.st_nlink > 1 && (c->root->flags & links_kept) != 0;
-    rc = linked ? -EPERM : copy_file_to(&copy, from, st, place.dir, place.name);
+    rc = linked ? -EPERM : copy_file_to(&copy, from, st, w.place.dir, w.place.name);
     /* As writeFile: in place where a rename cannot be, or would part names that belong together. */
     if (old >= 0 && (rc == -EACCES || rc == -EPERM || rc == -EROFS || rc == -EBUSY))
         rc = copy_file_into(&copy, from, st, old);

@@ -10,6 +10,7 @@
 #include "base/fd.h"
 #include "sys/entry.h"
 
+#define SMALL_BYTES ((size_t)8 * 1024)
 #define BUFFER_BYTES ((size_t)256 * 1024)
 #define XATTR_LIST_MAX ((size_t)64 * 1024)  /* the kernel's own limits */
 #define XATTR_VALUE_MAX ((size_t)64 * 1024)
@@ -21,6 +22,26 @@ int descriptor_regular(int fd, struct stat *st)
     return S_ISREG(st->st_mode) ? 0 : S_ISDIR(st->st_mode) ? -EISDIR : -EINVAL;
 }
 
+int descriptor_read_small(int fd, uint64_t max, char **data, size_t *len)
+{
+    char *buf = malloc(SMALL_BYTES);
+    if (buf == NULL)
+        return -ENOMEM;
+    const ssize_t n = pread(fd, buf, SMALL_BYTES, 0);
+    if (n <= 0 || (size_t)n == SMALL_BYTES || (uint64_t)n > max || lseek(fd, 0, SEEK_END) != n) {
+        free(buf);
+        return 0;
+    }
+    if ((size_t)n < SMALL_BYTES / 2) { /* to copy most of it costs more than the rest is worth */
+        char *fitting = realloc(buf, (size_t)n + 1);
+        buf = fitting != NULL ? fitting : buf;
+    }
+    buf[n] = '\0';
+    *data = buf;
+    *len = (size_t)n;
+    return 1;
+}
+
 int descriptor_read(int fd, const struct stat *st, uint64_t max, char **data, size_t *len)
 {
     if ((uint64_t)st->st_size > max)
@@ -29,7 +50,7 @@ int descriptor_read(int fd, const struct stat *st, uint64_t max, char **data, si
     size_t used = 0;
     char *buf = malloc(cap + 1);
     while (buf != NULL) {
-        ssize_t n = read(fd, buf + used, cap + 1 - used);
+        ssize_t n = pread(fd, buf + used, cap + 1 - used, (off_t)used);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0) {

@@ -9,6 +9,13 @@
 /* 0 if it is a regular file, -EISDIR, or -EINVAL for anything else; fills st. */
 int descriptor_regular(int fd, struct stat *st);
 
+/*
+ * The content of a small regular file, malloc'd, with a NUL behind it, for less than a look at the
+ * type costs: only such a file has its end exactly where reading stopped. A FIFO cannot be read at
+ * an offset, and a device has its end nowhere, or at 0. 1, 0 if it is something else, or -ENOMEM.
+ */
+int descriptor_read_small(int fd, uint64_t max, char **data, size_t *len);
+
 /* The whole content, malloc'd, with a NUL behind it. -EFBIG beyond max. */
 int descriptor_read(int fd, const struct stat *st, uint64_t max, char **data, size_t *len);
 

@@ -12,8 +12,8 @@
 #include "rooted/meta.h"
 #include "rooted/names.h"
 #include "rooted/root.h"
+#include "rooted/temporary.h"
 #include "rooted/tree.h"
-#include "rooted/write.h"
 #include "sys/statx.h"
 
 /* A listing is bounded by the directory it shows; the cap only stops the absurd. */
@@ -113,7 +113,9 @@ int cordon_root_get_listing(struct cordon_root *root, const char *path,
     rc = fd < 0 ? fd : names_read(fd, &names);
     for (size_t i = 0; rc == 0 && i < names.count; i++) {
         const char *name = names_at(&names, i);
-        if (!write_is_temporary(name))
+        if (temporary_is(name))
+            temporary_sweep(root, fd, name);
+        else
             rc = list_entry(&l, fd, name);
     }
     names_free(&names);
@@ -153,7 +155,7 @@ static int walk_entry(struct listing *l, struct tree *t, const char *parent, boo
     struct tree_level *level = tree_level(t);
     const size_t i = level->next++;
     const char *name = names_at(&level->names, i);
-    if (write_is_temporary(name))
+    if (temporary_is(name))
         return 0;
     struct cordon_root_entry *e = add(l);
     if (e == NULL)

@@ -87,20 +87,12 @@ int cordon_root_lstat(struct cordon_root *root, const char *path, struct cordon_
 {
     struct call c = call_begin(root, "lstat", err);
     TARGET_AUTO(t);
-    int rc = target_open(&c, path, "lstat", &t);
+    PLACE_AUTO place = RESOLVE_PLACE_INIT;
+    int rc = target_leaf(&c, path, "lstat", &t, &place);
     if (rc < 0)
         return rc;
-    PLACE_AUTO place = RESOLVE_PLACE_INIT;
-    rc = resolve_place(&t.base, t.mapped.name, false, &place);
-    if (rc == 0)
-        rc = target_check_leaf(&c, &t, &place);
-    struct cordon_root_stat st;
-    if (rc == 0)
-        rc = meta_stat_at(place.dir, place.name, &st);
-    if (rc < 0)
-        return call_fail(&c, &t, "lstat", rc);
-    *out = st;
-    return 0;
+    rc = meta_stat_at(place.dir, place.name, out);
+    return rc < 0 ? call_fail(&c, &t, "lstat", rc) : 0;
 }
 
 int cordon_root_exists(struct cordon_root *root, const char *path, bool *out,
@@ -118,6 +110,14 @@ int cordon_root_exists(struct cordon_root *root, const char *path, bool *out,
     return 0;
 }
 
+/* ---- changing what a name leads to, without the right to read it ---- */
+
+/* The two ways to change something: by an O_PATH descriptor, which older kernels cannot, or not. */
+struct change {
+    int (*by_path)(int fd, const void *to);
+    int (*by_file)(int fd, const void *to);
+};
+
 /* Where neither the kernel nor /proc can act on an O_PATH descriptor: one that may be written. */
 static int open_to_change(const struct target *t)
 {
@@ -127,23 +127,50 @@ static int open_to_change(const struct target *t)
     return fd;
 }
 
-int cordon_root_chmod(struct cordon_root *root, const char *path, uint32_t mode,
-                      struct cordon_root_error *err)
+static int change(const struct call *c, const char *path, const struct change *how, const void *to)
 {
-    struct call c = call_begin(root, "chmod", err);
     TARGET_AUTO(t);
-    int rc = call_writable(&c, path);
+    int rc = call_writable(c, path);
     if (rc == 0)
-        rc = target_open(&c, path, "open", &t);
+        rc = target_open(c, path, "open", &t);
     if (rc < 0)
         return rc;
     FD_AUTO fd = resolve_open(&t.base, t.mapped.name, O_PATH, 0);
-    rc = fd < 0 ? fd : resolve_fd_chmod(fd, mode & 07777);
+    rc = fd < 0 ? fd : how->by_path(fd, to);
     if (rc == -ENOTSUP) {
         FD_AUTO other = open_to_change(&t);
-        rc = other < 0 ? other : fchmod(other, mode & 07777) < 0 ? -errno : 0;
+        rc = other < 0 ? other : how->by_file(other, to);
     }
-    return rc < 0 ? call_fail(&c, &t, "open", rc) : 0;
+    return rc < 0 ? call_fail(c, &t, "open", rc) : 0;
+}
+
+static int chmod_path(int fd, const void *mode)
+{
+    return resolve_fd_chmod(fd, *(const mode_t *)mode);
+}
+
+static int chmod_file(int fd, const void *mode)
+{
+    return fchmod(fd, *(const mode_t *)mode) < 0 ? -errno : 0;
+}
+
+int cordon_root_chmod(struct cordon_root *root, const char *path, uint32_t mode,
+                      struct cordon_root_error *err)
+{
+    static const struct change how = {chmod_path, chmod_file};
+    struct call c = call_begin(root, "chmod", err);
+    const mode_t bits = mode & 07777;
+    return change(&c, path, &how, &bits);
+}
+
+static int utimes_path(int fd, const void *times)
+{
+    return resolve_fd_utimes(fd, times);
+}
+
+static int utimes_file(int fd, const void *times)
+{
+    return futimens(fd, times) < 0 ? -errno : 0;
 }
 
 static struct timespec to_timespec(double seconds)
@@ -162,24 +189,13 @@ static bool is_time(double seconds)
 int cordon_root_utimes(struct cordon_root *root, const char *path, double atime_s, double mtime_s,
                        struct cordon_root_error *err)
 {
+    static const struct change how = {utimes_path, utimes_file};
     struct call c = call_begin(root, "utimes", err);
-    TARGET_AUTO(t);
-    int rc = call_writable(&c, path);
-    if (rc == 0)
-        rc = target_open(&c, path, "open", &t);
-    if (rc < 0)
-        return rc;
     if (!is_time(atime_s) || !is_time(mtime_s))
-        return call_fail_code(&c, &t, "ERR_INVALID_ARG_TYPE", EINVAL, "",
+        return call_fail_code(&c, NULL, "ERR_INVALID_ARG_TYPE", EINVAL, "",
                               "the times of a file must be finite numbers of seconds");
     const struct timespec times[2] = {to_timespec(atime_s), to_timespec(mtime_s)};
-    FD_AUTO fd = resolve_open(&t.base, t.mapped.name, O_PATH, 0);
-    rc = fd < 0 ? fd : resolve_fd_utimes(fd, times);
-    if (rc == -ENOTSUP) {
-        FD_AUTO other = open_to_change(&t);
-        rc = other < 0 ? other : futimens(other, times) < 0 ? -errno : 0;
-    }
-    return rc < 0 ? call_fail(&c, &t, "open", rc) : 0;
+    return change(&c, path, &how, times);
 }
 
 const struct cordon_root_constant *cordon_root_constants(size_t *count)

@@ -286,15 +286,14 @@ static int fail_base(const struct call *c, const struct target *t)
 }
 
 /* The hash, the patch and the write: one step for other writers, since the lock is held. */
-static int patch_open_file(const struct call *c, const struct target *t,
-                           const struct resolve_place *place, int fd, const char *patch,
-                           size_t patch_len, const char *sha256, bool save_last)
+static int patch_open_file(const struct call *c, const struct target *t, const struct writing *w,
+                           const char *patch, size_t patch_len, const char *sha256, bool save_last)
 {
     struct stat st;
     struct cordon_root_data old = {0};
-    int rc = descriptor_regular(fd, &st);
+    int rc = descriptor_regular(w->fd, &st);
     if (rc == 0)
-        rc = descriptor_read(fd, &st, c->root->max_read_bytes, &old.data, &old.len);
+        rc = descriptor_read(w->fd, &st, c->root->max_read_bytes, &old.data, &old.len);
     if (rc < 0)
         return call_fail(c, t, "open", rc);
     BUF_AUTO text = BUF_INIT(c->root->max_read_bytes * 3 + 1);
@@ -309,7 +308,7 @@ static int patch_open_file(const struct call *c, const struct target *t,
     BUF_AUTO new_text = BUF_INIT(c->root->max_read_bytes * 3 + 1);
     rc = patch_apply(text.data, text.len, patch, patch_len, &new_text);
     if (rc == 0)
-        rc = write_replace(c->root, place, fd, new_text.data, new_text.len);
+        rc = write_replace(c->root, w, new_text.data, new_text.len);
     if (rc < 0)
         return fail_patch(c, t, rc);
     if (save_last)
@@ -326,15 +325,13 @@ static int write_patch(const struct call *c, const char *path, const char *patch
         rc = target_map(c, path, "open", &t);
     if (rc < 0)
         return rc;
-    PLACE_AUTO place = RESOLVE_PLACE_INIT;
-    WRITER_AUTO held = NULL;
-    FD_AUTO fd = -1;
-    rc = write_open(c->root, &t, O_RDWR, &place, &held, &fd);
-    if (rc == -ENOENT || (rc == 0 && fd < 0))
+    WRITING_AUTO w = WRITING_INIT;
+    rc = write_open(c->root, &t, O_RDWR, &w);
+    if (rc == -ENOENT || (rc == 0 && w.fd < 0))
         return fail_base(c, &t);
     if (rc < 0)
         return call_fail(c, &t, "open", rc);
-    return patch_open_file(c, &t, &place, fd, patch, patch_len, sha256, save_last);
+    return patch_open_file(c, &t, &w, patch, patch_len, sha256, save_last);
 }
 
 int cordon_root_write_patch(struct cordon_root *root, const char *path, const char *patch,

@@ -13,7 +13,9 @@ static int normalise(const char *p, char *out, size_t size)
             p++;
         if (*p == '\0')
             break;
-        size_t len = strcspn(p, "/");
+        size_t len = 1; /* names are short: a call of strcspn() costs more */
+        while (p[len] != '/' && p[len] != '\0')
+            len++;
         if (len == 2 && p[0] == '.' && p[1] == '.') {
             while (n > 0 && out[n - 1] != '/')
                 n--;

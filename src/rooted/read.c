@@ -47,6 +47,9 @@ int cordon_root_read_file(struct cordon_root *root, const char *path, uint64_t l
         return rc;
     if (fd < 0)
         return call_fail(&c, &t, "open", fd == -ENXIO ? -EINVAL : fd);
+    rc = descriptor_read_small(fd, root->max_read_bytes, &out->data, &out->len);
+    if (rc != 0)
+        return rc < 0 ? call_fail(&c, &t, "open", rc) : 0;
     struct stat st;
     rc = descriptor_regular(fd, &st);
     if (rc == -EISDIR)
@@ -62,15 +65,10 @@ int cordon_root_readlink(struct cordon_root *root, const char *path, struct cord
 {
     struct call c = call_begin(root, "readlink", err);
     TARGET_AUTO(t);
-    int rc = target_open(&c, path, "readlink", &t);
+    PLACE_AUTO place = RESOLVE_PLACE_INIT;
+    int rc = target_leaf(&c, path, "readlink", &t, &place);
     if (rc < 0)
         return rc;
-    PLACE_AUTO place = RESOLVE_PLACE_INIT;
-    rc = resolve_place(&t.base, t.mapped.name, false, &place);
-    if (rc == 0)
-        rc = target_check_leaf(&c, &t, &place);
-    if (rc < 0)
-        return call_fail(&c, &t, "readlink", rc);
     char text[PATH_MAX];
     ssize_t len = place.name[0] == '\0' ? (errno = EINVAL, -1)
                                         : readlinkat(place.dir, place.name, text, sizeof text);

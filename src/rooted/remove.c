@@ -10,6 +10,7 @@
 #include "base/fd.h"
 #include "rooted/guard.h"
 #include "rooted/sync.h"
+#include "rooted/temporary.h"
 #include "rooted/tree.h"
 
 #define ROUNDS_MAX 64 /* against somebody who fills a directory while we empty it */
@@ -229,23 +230,21 @@ int cordon_root_rmdir(struct cordon_root *root, const char *path, bool recursive
 {
     struct call c = call_begin(root, "rmdir", err);
     TARGET_AUTO(t);
+    PLACE_AUTO place = RESOLVE_PLACE_INIT;
     int rc = call_writable(&c, path);
     if (rc == 0)
-        rc = target_open(&c, path, "rmdir", &t);
+        rc = target_leaf(&c, path, "rmdir", &t, &place);
     if (rc < 0)
         return rc;
     if (target_is_top(&t))
         return call_fail(&c, &t, "rmdir", -EPERM);
-    PLACE_AUTO place = RESOLVE_PLACE_INIT;
-    rc = resolve_place(&t.base, t.mapped.name, false, &place);
-    if (rc == 0)
-        rc = target_check_leaf(&c, &t, &place);
-    if (rc == 0 && recursive && place.exists && S_ISDIR(place.st.st_mode)) {
+    if (recursive && place.exists && S_ISDIR(place.st.st_mode)) {
         struct remove_progress progress = {.call = NULL};
         return remove_target(&c, &t, &place, &progress);
     }
     RACE_POINT("rmdir leaf");
-    if (rc == 0)
+    rc = unlink_name(place.dir, place.name, AT_REMOVEDIR);
+    if (rc == -ENOTEMPTY && temporary_sweep_all(root, place.dir, place.name))
         rc = unlink_name(place.dir, place.name, AT_REMOVEDIR);
     return rc < 0 ? call_fail(&c, &t, "rmdir", rc) : 0;
 }
@@ -254,18 +253,14 @@ int cordon_root_unlink(struct cordon_root *root, const char *path, struct cordon
 {
     struct call c = call_begin(root, "unlink", err);
     TARGET_AUTO(t);
+    PLACE_AUTO place = RESOLVE_PLACE_INIT;
     int rc = call_writable(&c, path);
     if (rc == 0)
-        rc = target_open(&c, path, "unlink", &t);
+        rc = target_leaf(&c, path, "unlink", &t, &place);
     if (rc < 0)
         return rc;
-    PLACE_AUTO place = RESOLVE_PLACE_INIT;
-    rc = resolve_place(&t.base, t.mapped.name, false, &place);
-    if (rc == 0)
-        rc = target_check_leaf(&c, &t, &place);
     RACE_POINT("unlink leaf");
-    if (rc == 0)
-        rc = target_is_top(&t) ? -EISDIR : unlink_name(place.dir, place.name, 0);
+    rc = target_is_top(&t) ? -EISDIR : unlink_name(place.dir, place.name, 0);
     if (rc < 0)
         return call_fail(&c, &t, "unlink", rc);
     tell_deleted(root, &t);

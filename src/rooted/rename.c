@@ -10,7 +10,7 @@
 #include "rooted/dirs.h"
 #include "rooted/guard.h"
 #include "rooted/remove.h"
-#include "rooted/write.h"
+#include "rooted/temporary.h"
 #include "sys/entry.h"
 
 struct renaming {
@@ -142,7 +142,7 @@ static int move_across(const struct call *c, struct renaming *r, bool overwrite)
     struct resolve_place beside = r->to_place;
     beside.owned = false;
     beside.exists = false;
-    int fd = write_temporary(c->root, beside.dir, 0600, beside.name);
+    int fd = temporary_create(c->root, beside.dir, 0600, beside.name);
     if (fd < 0)
         return fd;
     close(fd);

@@ -202,6 +202,18 @@ int target_check_leaf(const struct call *c, const struct target *t,
     return resolve_check(&t->base, t->mapped.name);
 }
 
+int target_leaf(const struct call *c, const char *request, const char *syscall, struct target *t,
+                struct resolve_place *place)
+{
+    int rc = target_open(c, request, syscall, t);
+    if (rc < 0)
+        return rc;
+    rc = resolve_place(&t->base, t->mapped.name, false, place);
+    if (rc == 0)
+        rc = target_check_leaf(c, t, place);
+    return rc < 0 ? call_fail(c, t, syscall, rc) : 0;
+}
+
 pthread_mutex_t *writer_lock(struct cordon_root *root, const struct resolve_place *place)
 {
     /* By the name alone: it is the same whichever way led to the directory, and costs no call. */
@@ -261,7 +273,9 @@ static int copy_options(struct cordon_root *root, const struct cordon_root_optio
     }
     root->host = strdup(o->host != NULL ? o->host : "global");
     root->sync_dir = o->sync_dir != NULL ? strdup(o->sync_dir) : NULL;
-    if (root->host == NULL || (o->sync_dir != NULL && root->sync_dir == NULL))
+    root->rustic_repo = o->rustic_repo != NULL ? strdup(o->rustic_repo) : NULL;
+    if (root->host == NULL || (o->sync_dir != NULL && root->sync_dir == NULL) ||
+        (o->rustic_repo != NULL && root->rustic_repo == NULL))
         return -ENOMEM;
     root->rules.has_rootfs = o->rootfs != NULL;
     root->flags = o->flags;
@@ -318,6 +332,7 @@ void cordon_root_close(struct cordon_root *root)
     free((char *)(uintptr_t)root->rules.scratch_alias);
     free(root->host);
     free(root->sync_dir);
+    free(root->rustic_repo);
     for (size_t i = 0; i < WRITER_STRIPES; i++)
         pthread_mutex_destroy(&root->writers[i]);
     pthread_mutex_destroy(&root->lock);

@@ -32,6 +32,7 @@ struct cordon_root {
     char *paths[PATH_BASES];    /* owned; host directories, NULL if not configured */
     char *host;                 /* owned */
     char *sync_dir;             /* owned or NULL */
+    char *rustic_repo;          /* likewise */
     uint32_t flags;
     uint32_t sync;
     uint64_t max_read_bytes;
@@ -108,10 +109,16 @@ bool target_same_base(const struct target *a, const struct target *b);
 int target_check_leaf(const struct call *c, const struct target *t,
                       const struct resolve_place *place);
 
+/*
+ * For a call that acts on the last name itself: maps, finds the place, and refuses what
+ * target_check_leaf() refuses. 0, or an error that has been reported.
+ */
+int target_leaf(const struct call *c, const char *request, const char *syscall, struct target *t,
+                struct resolve_place *place);
+
 /* Writers of the same name in the same directory exclude each other between these. */
 pthread_mutex_t *writer_lock(struct cordon_root *root, const struct resolve_place *place);
 void writer_unlock(pthread_mutex_t **held);
-#define WRITER_AUTO __attribute__((cleanup(writer_unlock))) pthread_mutex_t *
 
 /* ---- failing: all fill call->err, count, report a denial, and return the negative errno ---- */
 

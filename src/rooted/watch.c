@@ -18,7 +18,7 @@
 #include "rooted/names.h"
 #include "rooted/patch.h"
 #include "rooted/root.h"
-#include "rooted/write.h"
+#include "rooted/temporary.h"
 
 #define UNLINK_GRACE_MS 100
 #define COALESCE_MS 20 /* one append is several events of the kernel */
@@ -349,7 +349,7 @@ static void rescan(struct cordon_root_watch *w, uint64_t now)
     for (size_t i = 0; i < all.count; i++) {
         const char *name = names_at(&all, i);
         struct stat st;
-        if (!write_is_temporary(name) && (w->only[0] == '\0' || strcmp(name, w->only) == 0) &&
+        if (!temporary_is(name) && (w->only[0] == '\0' || strcmp(name, w->only) == 0) &&
             find(w, name) == NULL && fstatat(w->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
             appeared(w, name, S_ISDIR(st.st_mode), now);
     }
@@ -378,7 +378,7 @@ static void handle(struct cordon_root_watch *w, const struct inotify_event *e, u
         lost_directory(w, now);
         return;
     }
-    if (e->len == 0 || write_is_temporary(e->name) ||
+    if (e->len == 0 || temporary_is(e->name) ||
         (w->only[0] != '\0' && strcmp(e->name, w->only) != 0))
         return;
     const bool dir = (e->mask & IN_ISDIR) != 0;
@@ -439,7 +439,7 @@ static int note_existing(struct cordon_root_watch *w)
     for (size_t i = 0; rc == 0 && i < all.count; i++) {
         const char *name = names_at(&all, i);
         struct stat st;
-        if (write_is_temporary(name) || (w->only[0] != '\0' && strcmp(name, w->only) != 0) ||
+        if (temporary_is(name) || (w->only[0] != '\0' && strcmp(name, w->only) != 0) ||
             fstatat(w->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
             continue;
         struct watched *n = insert(w, name);

@@ -10,35 +10,9 @@
 #include "rooted/descriptor.h"
 #include "rooted/guard.h"
 #include "rooted/sync.h"
+#include "rooted/temporary.h"
 
 #define ATTEMPTS_MAX 128 /* against a tree that changes under the call */
-
-bool write_is_temporary(const char *name)
-{
-    return strncmp(name, WRITE_TEMPORARY_PREFIX, sizeof WRITE_TEMPORARY_PREFIX - 1) == 0;
-}
-
-/* A well mixed number that differs from the last; O_EXCL does not need more. */
-static uint64_t next_number(struct cordon_root *root)
-{
-    uint64_t x = atomic_fetch_add(&root->temporary, UINT64_C(0x9e3779b97f4a7c15));
-    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return x ^ (x >> 31);
-}
-
-int write_temporary(struct cordon_root *root, int dir, unsigned mode,
-                    char name[WRITE_TEMPORARY_MAX])
-{
-    for (int i = 0; i < ATTEMPTS_MAX; i++) {
-        snprintf(name, WRITE_TEMPORARY_MAX, WRITE_TEMPORARY_PREFIX "%016llx",
-                 (unsigned long long)next_number(root));
-        int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-        if (fd >= 0 || errno != EEXIST)
-            return fd >= 0 ? fd : -errno;
-    }
-    return -EEXIST;
-}
 
 static int sync_directory(int dir)
 {
@@ -62,24 +36,24 @@ int write_commit(struct cordon_root *root, int dir, int *fd, const char *tempora
 }
 
 /* The file itself; -ELOOP if a link has the name. */
-static int open_leaf(struct cordon_root *root, const struct resolve_place *place, int flags,
-                     pthread_mutex_t **held, int *fd)
+static int open_leaf(struct cordon_root *root, int flags, struct writing *w)
 {
-    *held = writer_lock(root, place);
+    w->held = writer_lock(root, &w->place);
     RACE_POINT("write open");
-    *fd = openat(place->dir, place->name,
-                 flags | GUARD(open_leaf, O_NOFOLLOW) | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0666);
-    if (*fd >= 0 || (errno == ENOENT && (flags & O_CREAT) == 0))
+    w->fd = openat(w->place.dir, w->place.name,
+                   flags | GUARD(open_leaf, O_NOFOLLOW) | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0666);
+    if (w->fd >= 0 || (errno == ENOENT && (flags & O_CREAT) == 0))
         return 0;
     int rc = errno == ENXIO ? -EINVAL : -errno;
-    writer_unlock(held);
+    writer_unlock(&w->held);
     return rc;
 }
 
 /* The common case: no link on the way, and none at the end. Other answers are not final. */
 static int open_direct(struct cordon_root *root, const struct target *t, int flags,
-                       struct resolve_place *place, pthread_mutex_t **held, int *fd)
+                       struct writing *w)
 {
+    struct resolve_place *place = &w->place;
     char parent[PATH_MAX];
     size_t len = 0;
     const char *leaf = path_split(t->mapped.name, &len);
@@ -93,32 +67,50 @@ static int open_direct(struct cordon_root *root, const struct target *t, int fla
         return -EINVAL;
     place->owned = true;
     memcpy(place->name, leaf, leaf_len + 1);
-    int rc = open_leaf(root, place, flags, held, fd);
+    int rc = open_leaf(root, flags, w);
     if (rc < 0)
         resolve_place_release(place);
     return rc;
 }
 
-int write_open(struct cordon_root *root, struct target *t, int flags,
-               struct resolve_place *place, pthread_mutex_t **held, int *fd)
+int write_open(struct cordon_root *root, struct target *t, int flags, struct writing *w)
 {
-    if (open_direct(root, t, flags, place, held, fd) == 0)
+    if (open_direct(root, t, flags, w) == 0)
         return 0;
     int rc = target_acquire(root, t);
     if (rc < 0)
         return rc;
     for (int i = 0; i < ATTEMPTS_MAX; i++) {
-        rc = resolve_place(&t->base, t->mapped.name, true, place);
+        rc = resolve_place(&t->base, t->mapped.name, true, &w->place);
         if (rc < 0)
             return rc;
-        if (place->name[0] == '\0')
+        if (w->place.name[0] == '\0')
             return -EISDIR;
-        rc = open_leaf(root, place, flags, held, fd);
+        rc = open_leaf(root, flags, w);
         if (rc != -ELOOP)
             return rc;
-        resolve_place_release(place); /* a link took the name after the look: look again */
+        resolve_place_release(&w->place); /* a link took the name after the look: look again */
     }
     return -ESTALE;
+}
+
+int write_begin(const struct call *c, const char *path, int flags, struct target *t,
+                struct writing *w)
+{
+    int rc = call_writable(c, path);
+    if (rc == 0)
+        rc = target_map(c, path, "open", t);
+    if (rc < 0)
+        return rc;
+    rc = write_open(c->root, t, flags, w);
+    return rc < 0 ? call_fail(c, t, "open", rc) : 0;
+}
+
+void writing_release(struct writing *w)
+{
+    fd_close(&w->fd);
+    writer_unlock(&w->held);
+    resolve_place_release(&w->place);
 }
 
 static int write_in_place(struct cordon_root *root, int fd, const void *data, size_t len)
@@ -134,8 +126,8 @@ static int write_in_place(struct cordon_root *root, int fd, const void *data, si
 static int replace_by_rename(struct cordon_root *root, const struct resolve_place *place, int old,
                              const struct stat *st, const void *data, size_t len)
 {
-    char temporary[WRITE_TEMPORARY_MAX];
-    FD_AUTO fd = write_temporary(root, place->dir, old >= 0 ? st->st_mode & 0777 : 0666, temporary);
+    char temporary[TEMPORARY_NAME_MAX];
+    FD_AUTO fd = temporary_create(root, place->dir, old >= 0 ? st->st_mode & 0777 : 0666, temporary);
     if (fd < 0)
         return fd;
     int rc = fd_write_all(fd, data, len);
@@ -151,9 +143,9 @@ static int replace_by_rename(struct cordon_root *root, const struct resolve_plac
     return write_commit(root, place->dir, &fd, temporary, place->name);
 }
 
-int write_replace(struct cordon_root *root, const struct resolve_place *place, int old,
-                  const void *data, size_t len)
+int write_replace(struct cordon_root *root, const struct writing *w, const void *data, size_t len)
 {
+    const int old = w->fd;
     struct stat st;
     if (old >= 0) {
         int rc = descriptor_regular(old, &st);
@@ -165,7 +157,7 @@ int write_replace(struct cordon_root *root, const struct resolve_place *place, i
             (root->flags & (CORDON_ROOT_ALLOW_HARDLINK | CORDON_ROOT_UNSAFE)) != 0)
             return write_in_place(root, old, data, len);
     }
-    int rc = replace_by_rename(root, place, old, &st, data, len);
+    int rc = replace_by_rename(root, &w->place, old, &st, data, len);
     /* A directory that is not ours to change, a foreign owner, a name that is a mount. */
     if (old >= 0 && (rc == -EACCES || rc == -EPERM || rc == -EROFS || rc == -EBUSY))
         return write_in_place(root, old, data, len);
@@ -186,17 +178,11 @@ int cordon_root_write_file(struct cordon_root *root, const char *path, const voi
 {
     struct call c = call_begin(root, "writeFile", err);
     TARGET_AUTO(t);
-    int rc = call_writable(&c, path);
-    if (rc == 0)
-        rc = target_map(&c, path, "open", &t);
+    WRITING_AUTO w = WRITING_INIT;
+    int rc = write_begin(&c, path, O_WRONLY, &t, &w);
     if (rc < 0)
         return rc;
-    PLACE_AUTO place = RESOLVE_PLACE_INIT;
-    WRITER_AUTO held = NULL;
-    FD_AUTO old = -1;
-    rc = write_open(root, &t, O_WRONLY, &place, &held, &old);
-    if (rc == 0)
-        rc = write_replace(root, &place, old, data, len);
+    rc = write_replace(root, &w, data, len);
     if (rc < 0)
         return call_fail(&c, &t, "open", rc);
     if (save_last)
@@ -209,21 +195,15 @@ int cordon_root_append_file(struct cordon_root *root, const char *path, const vo
 {
     struct call c = call_begin(root, "appendFile", err);
     TARGET_AUTO(t);
-    int rc = call_writable(&c, path);
-    if (rc == 0)
-        rc = target_map(&c, path, "open", &t);
+    WRITING_AUTO w = WRITING_INIT;
+    int rc = write_begin(&c, path, O_WRONLY | O_APPEND | O_CREAT, &t, &w);
     if (rc < 0)
         return rc;
-    PLACE_AUTO place = RESOLVE_PLACE_INIT;
-    WRITER_AUTO held = NULL;
-    FD_AUTO fd = -1;
-    rc = write_open(root, &t, O_WRONLY | O_APPEND | O_CREAT, &place, &held, &fd);
     struct stat st;
+    rc = descriptor_regular(w.fd, &st);
     if (rc == 0)
-        rc = descriptor_regular(fd, &st);
-    if (rc == 0)
-        rc = fd_write_all(fd, data, len);
-    if (rc == 0 && root->sync != CORDON_ROOT_SYNC_NONE && fsync(fd) < 0)
+        rc = fd_write_all(w.fd, data, len);
+    if (rc == 0 && root->sync != CORDON_ROOT_SYNC_NONE && fsync(w.fd) < 0)
         rc = -errno;
     return rc < 0 ? call_fail(&c, &t, "open", rc) : 0;
 }
@@ -233,21 +213,13 @@ int cordon_root_truncate(struct cordon_root *root, const char *path, int64_t len
 {
     struct call c = call_begin(root, "truncate", err);
     TARGET_AUTO(t);
-    int rc = call_writable(&c, path);
-    if (rc == 0)
-        rc = target_map(&c, path, "open", &t);
+    WRITING_AUTO w = WRITING_INIT;
+    int rc = write_begin(&c, path, O_WRONLY, &t, &w);
     if (rc < 0)
         return rc;
-    PLACE_AUTO place = RESOLVE_PLACE_INIT;
-    WRITER_AUTO held = NULL;
-    FD_AUTO fd = -1;
-    rc = write_open(root, &t, O_WRONLY, &place, &held, &fd);
-    if (rc == 0 && fd < 0)
-        rc = -ENOENT;
     struct stat st;
-    if (rc == 0)
-        rc = descriptor_regular(fd, &st);
-    if (rc == 0 && ftruncate(fd, len < 0 ? 0 : (off_t)len) < 0)
+    rc = w.fd < 0 ? -ENOENT : descriptor_regular(w.fd, &st);
+    if (rc == 0 && ftruncate(w.fd, len < 0 ? 0 : (off_t)len) < 0)
         rc = -errno;
     return rc < 0 ? call_fail(&c, &t, "open", rc) : 0;
 }

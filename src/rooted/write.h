@@ -7,16 +7,6 @@
 #include "rooted/resolve.h"
 #include "rooted/root.h"
 
-#define WRITE_TEMPORARY_PREFIX ".cordon-tmp-"
-#define WRITE_TEMPORARY_MAX 64
-
-/* Our temporary files: never shown in listings and events. */
-bool write_is_temporary(const char *name);
-
-/* Creates one in `dir`; a descriptor for writing or -errno. */
-int write_temporary(struct cordon_root *root, int dir, unsigned mode,
-                    char name[WRITE_TEMPORARY_MAX]);
-
 /*
  * Takes the place of `name`, synced as the root wants; the temporary name is gone in any case.
  * Closes `*fd` before the rename, so that the rename is the last that can fail.
@@ -24,17 +14,28 @@ int write_temporary(struct cordon_root *root, int dir, unsigned mode,
 int write_commit(struct cordon_root *root, int dir, int *fd, const char *temporary,
                  const char *name);
 
-/*
- * Resolves a target that was mapped to a place, links followed, and holds the writers' lock of it.
- * `fd` gets the file as it is, open for writing (flags may add O_CREAT, O_APPEND, or O_RDWR), or -1
- * if there is none. 0 or a negative number.
- */
-int write_open(struct cordon_root *root, struct target *t, int flags,
-               struct resolve_place *place, pthread_mutex_t **held, int *fd);
+/* A file that is about to be changed: its place, held against other writers, and it itself. */
+struct writing {
+    struct resolve_place place;
+    pthread_mutex_t *held;
+    int fd; /* -1: there is none yet */
+};
+#define WRITING_INIT ((struct writing){.place = RESOLVE_PLACE_INIT, .fd = -1})
+void writing_release(struct writing *w);
+#define WRITING_AUTO __attribute__((cleanup(writing_release))) struct writing
 
-/* New content for the place that write_open() gave; `old` is the file as it is, or -1. */
-int write_replace(struct cordon_root *root, const struct resolve_place *place, int old,
-                  const void *data, size_t len);
+/*
+ * Follows the links of a target that was mapped and opens what is there for writing (flags may add
+ * O_CREAT, O_APPEND, or O_RDWR). 0 or a code for call_fail().
+ */
+int write_open(struct cordon_root *root, struct target *t, int flags, struct writing *w);
+
+/* The same for a request; 0, or an error that has been reported. */
+int write_begin(const struct call *c, const char *path, int flags, struct target *t,
+                struct writing *w);
+
+/* New content for it. */
+int write_replace(struct cordon_root *root, const struct writing *w, const void *data, size_t len);
 
 /* Tells whoever watches that this content is on disk by our own doing. */
 void write_saved(struct cordon_root *root, const struct target *t, const char *data, size_t len);

@@ -84,7 +84,7 @@ static int refuse(struct spawn *s)
 }
 
 /* The process that is about to become the payload: proven, limited, and given its standard error. */
-static int admit(struct admission *a, struct spawn *s, int listener, const struct fork_request *request)
+static int admit(struct admission *a, struct spawn *s, int listener, const struct notify_call *request)
 {
     const struct plan *plan = s->plan;
     const int pid = (int)request->task;
@@ -109,12 +109,12 @@ static int admit(struct admission *a, struct spawn *s, int listener, const struc
         descent_path(path, pid, "ns/mnt");
         init_defer_teardown(a->proc, path);
     }
-    r = layer_gate_give(listener, request, s->stdio[2], 2);
+    r = layer_exec_gate_put(listener, request, s->stdio[2], 2);
     a->command = (int)sys_call(SYS_pidfd_open, pid, 0);
     return r;
 }
 
-int admit_exec(struct admission *a, struct spawn *s, int listener, const struct fork_request *request)
+int admit_exec(struct admission *a, struct spawn *s, int listener, const struct notify_call *request)
 {
     if ((int)request->task == a->outer) /* our own exec of bwrap */
         return 0;

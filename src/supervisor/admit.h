@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "layer/fork_gate.h"
+#include "layer/exec_gate.h"
 #include "supervisor/spawn.h"
 
 struct admission {
@@ -21,7 +21,7 @@ struct admission {
 void admit_open(struct admission *a, int outer, int proc);
 
 /* The answer to an exec that waits at `listener`: 0 or a negative errno. */
-int admit_exec(struct admission *a, struct spawn *s, int listener, const struct fork_request *request);
+int admit_exec(struct admission *a, struct spawn *s, int listener, const struct notify_call *request);
 
 /* bwrap has ended: says in the shared page how the payload did, or why there was none. */
 void admit_close(struct admission *a, struct spawn *s);

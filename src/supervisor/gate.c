@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "sys/files.h"
 #include "sys/process.h"
@@ -14,10 +15,10 @@ static void prove(struct fork_gate *gate, int payload)
     for (;;) {
         const struct timespec while_ = {.tv_nsec = 100000000};
         siginfo_t info = {0};
-        struct fork_request request;
+        struct notify_call request;
         if (sys_call(SYS_ppoll, &asked, 1, &while_, 0, 0) > 0 && (asked.revents & POLLIN) != 0 &&
-            layer_fork_gate_next(gate->listener, &request) == 0) {
-            layer_fork_gate_answer(gate->listener, &request, -FORK_GATE_PROOF);
+            layer_notify_next(gate->listener, &request) == 0) {
+            layer_notify_answer(gate->listener, &request, -NOTIFY_PROOF);
             return;
         }
         if ((asked.revents & POLLHUP) != 0 ||
@@ -26,8 +27,9 @@ static void prove(struct fork_gate *gate, int payload)
     }
 }
 
-void gate_open(struct fork_gate *gate, const struct plan *plan, int socket, int payload, int proc)
+void gate_open(struct fork_gate *gate, const struct spawn *spawn, int socket, int payload, int proc)
 {
+    const struct plan *plan = spawn->plan;
     const uint64_t most = plan->gate_tasks;
     gate->listener = layer_take_descriptor(socket);
     gate->proc = proc;
@@ -35,13 +37,16 @@ void gate_open(struct fork_gate *gate, const struct plan *plan, int socket, int 
     gate->bound = 1; /* the payload itself */
     gate->next = 0;
     gate->undecided = false;
+    gate->writes = spawn->listen_socket;
     memset(gate->granted, 0, sizeof gate->granted);
     if (gate->listener < 0) {
         gate->listener = -1;
         return;
     }
-    layer_fork_gate_tune(gate->listener);
-    if (plan->bwrap == NULL)
+    layer_notify_tune(gate->listener);
+    if (gate->writes >= 0)
+        layer_pass_descriptor(gate->writes, gate->listener);
+    if (plan->gate && plan->bwrap == NULL)
         prove(gate, payload);
 }
 
@@ -97,16 +102,28 @@ static void decide(struct fork_gate *gate)
         gate->bound++;
         remember(gate, gate->asking.task);
     }
-    layer_fork_gate_answer(gate->listener, &gate->asking, room == ROOM_YES ? 0 : -EAGAIN);
+    layer_notify_answer(gate->listener, &gate->asking, room == ROOM_YES ? 0 : -EAGAIN);
+}
+
+/* Whoever can take no more does not name it: the kernel decides in any case. */
+static void hand_on(struct fork_gate *gate)
+{
+    const struct notify_call *call = &gate->asking;
+    if (sys_call(SYS_sendto, gate->writes, call, sizeof *call, MSG_DONTWAIT | MSG_NOSIGNAL, 0, 0) < 0)
+        layer_notify_answer(gate->listener, call, 0);
 }
 
 bool gate_answer(struct fork_gate *gate)
 {
-    if (layer_fork_gate_next(gate->listener, &gate->asking) < 0)
+    if (layer_notify_next(gate->listener, &gate->asking) < 0)
         return true; /* it was killed meanwhile */
-    if (!gate->asking.exec)
+    if (layer_exec_gate_is_exec(&gate->asking))
+        return false;
+    if (layer_notify_is_fork(&gate->asking))
         decide(gate);
-    return !gate->asking.exec;
+    else
+        hand_on(gate);
+    return true;
 }
 
 const struct timespec *gate_pause(const struct fork_gate *gate, const struct timespec *longest)

@@ -3,7 +3,8 @@
 
 #include <time.h>
 
-#include "layer/fork_gate.h"
+#include "layer/exec_gate.h"
+#include "layer/notify.h"
 #include "supervisor/spawn.h"
 #include "supervisor/descent.h"
 
@@ -12,6 +13,7 @@
 struct fork_gate {
     int listener;   /* -1: there is no gate, or it is shut for good */
     int proc;       /* borrowed */
+    int writes;     /* borrowed; the socket of the listener of guard mode; -1: none */
     uint64_t most;  /* tasks */
     uint64_t bound; /* there are at most so many */
     struct {
@@ -19,13 +21,16 @@ struct fork_gate {
         uint64_t at_us;
     } granted[GATE_PENDING]; /* a ring: forks that may not have happened yet */
     unsigned next;
-    struct fork_request asking;
+    struct notify_call asking;
     bool undecided; /* whether there is room shows when those have happened: `asking` waits so long */
     struct descent descent;
 };
 
-/* Takes the listener from the payload process and proves it with it; without one there is no gate. */
-void gate_open(struct fork_gate *gate, const struct plan *plan, int socket, int payload, int proc);
+/*
+ * Takes the listener from the payload process and proves it with it; without one there is no gate. The
+ * other calls that wait in it are handed on to `writes`.
+ */
+void gate_open(struct fork_gate *gate, const struct spawn *spawn, int socket, int payload, int proc);
 
 /* Answers the fork that waits, or keeps it waiting: then nobody else is asked meanwhile. */
 /* False: an exec asks, `asking`, and is the caller's to answer. */

@@ -8,16 +8,19 @@
 #include <signal.h>
 #include <stdint.h>
 
-#include "layer/fork_gate.h"
+#include "layer/exec_gate.h"
 #include "layer/landlock.h"
 #include "layer/network.h"
+#include "layer/notify.h"
 #include "layer/privileges.h"
 #include "layer/seccomp.h"
 #include "supervisor/spawn.h"
 #include "sys/files.h"
 #include "sys/process.h"
 
-#define RULESET_FD 3 /* where it waits, right behind standard error */
+/* Where they wait, right behind standard error. */
+#define RULESET_FD 3
+#define LISTEN_FD 4
 
 /* `payload_error` is filled by now; wake init, which may wait for this process. */
 _Noreturn static void give_up(struct spawn *s)
@@ -32,6 +35,22 @@ static int fail(struct spawn *s, long r, const char *what, const char *subject)
 {
     return err_set(&s->shared->payload_error, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, (int)-r, what, subject);
 }
+
+/* `fd` at a place of its own; the others are closed. Another one that lies there was moved before. */
+static long move(int *fd, int place)
+{
+    if (*fd < 0 || *fd == place)
+        return 0;
+    long r = sys_call(SYS_dup3, *fd, place, O_CLOEXEC);
+    *fd = place;
+    return r;
+}
+
+/* What the payload process needs until exec. */
+struct tools {
+    int ruleset;       /* -1: none */
+    int listen_socket; /* -1: none */
+};
 
 static int arrange_standard(struct spawn *s, const int stdio[3])
 {
@@ -61,20 +80,24 @@ static int arrange_for_bwrap(struct spawn *s)
     return r < 0 ? fail(s, r, "hand over descriptors", s->plan->bwrap) : 0;
 }
 
-/* Only 0 to 2 and the ruleset stay; 0 to 2 are the pipes. */
-static int arrange_descriptors(struct spawn *s, int *ruleset)
+/* Only 0 to 2, the ruleset and the socket stay; 0 to 2 are the pipes. */
+static int arrange_descriptors(struct spawn *s, struct tools *tools)
 {
     if (s->bwrap != NULL)
         return arrange_for_bwrap(s);
     long r = arrange_standard(s, s->stdio);
     if (r < 0)
         return (int)r;
-    if (*ruleset >= 0 && *ruleset != RULESET_FD) {
-        r = sys_call(SYS_dup3, *ruleset, RULESET_FD, O_CLOEXEC);
-        *ruleset = RULESET_FD;
-    }
+    if (tools->listen_socket == RULESET_FD) /* not where the ruleset goes */
+        r = tools->listen_socket = (int)sys_call(SYS_fcntl, RULESET_FD, F_DUPFD_CLOEXEC, LISTEN_FD + 1);
     if (r >= 0)
-        r = sys_close_range(*ruleset >= 0 ? RULESET_FD + 1 : RULESET_FD, ~0u, 0);
+        r = move(&tools->ruleset, RULESET_FD);
+    if (r >= 0)
+        r = move(&tools->listen_socket, LISTEN_FD);
+    if (r >= 0 && tools->ruleset < 0)
+        sys_close(RULESET_FD);
+    if (r >= 0)
+        r = sys_close_range(tools->listen_socket >= 0 ? LISTEN_FD + 1 : LISTEN_FD, ~0u, 0);
     return r < 0 ? fail(s, r, "close descriptors", "close_range") : 0;
 }
 
@@ -87,35 +110,89 @@ static void reset_attributes(void)
     sys_call(SYS_umask, 022);
 }
 
-/* Forks ask init from now on: the listener goes to it, and no copy stays. */
-static uint32_t enter_gate(struct spawn *s)
+/* Around bwrap execs ask init from now on: the listener goes to it, and no copy stays. */
+static uint32_t enter_exec_gate(struct spawn *s)
 {
-    const enum gate_kind kind = s->bwrap != NULL ? GATE_EXECS : GATE_FORKS;
     uint32_t seen = 0;
     layer_no_new_privs(&seen, NULL);
-    int listener = layer_fork_gate_install(kind);
+    int listener = layer_exec_gate_install();
+    long r = listener < 0 ? listener : layer_pass_descriptor(s->gate_socket, listener);
+    sys_close(listener);
+    return r == 0 && layer_exec_gate_proven() ? PROOF_GATE : 0;
+}
+
+/* Elsewhere forks do. */
+static uint32_t enter_gate(struct spawn *s)
+{
+    const struct plan *plan = s->plan;
+    uint32_t seen = 0;
+    layer_no_new_privs(&seen, NULL);
+    /* There can be one filter of this kind: what the listener of guard mode wants goes the same way. */
+    int listener = layer_notify_install((plan->gate ? LISTEN_FORKS : 0u) | (plan->listen ? LISTEN_WRITES : 0u));
     if (listener < 0)
         return 0; /* below somebody else's: init learns it when the socket closes */
     long r = layer_pass_descriptor(s->gate_socket, listener);
     sys_close(listener);
-    return r == 0 && layer_fork_gate_proven(kind) ? PROOF_GATE : 0;
+    return r == 0 && plan->gate && layer_notify_forks_proven() ? PROOF_GATE : 0;
+}
+
+/*
+ * The last act before exec: from now on calls that would write wait for the listener. Without one the
+ * kernel refuses them all the same, but nobody names them.
+ */
+static uint32_t join_listener(struct spawn *s, int socket)
+{
+    long r = 0;
+    if (!s->plan->bare) {
+        int listener = layer_notify_install(LISTEN_WRITES);
+        r = listener < 0 ? listener : layer_pass_descriptor(socket, listener);
+        sys_close(listener);
+    }
+    sys_close(socket);
+    if (r == 0 && layer_notify_writes_proven())
+        return PROOF_LISTENER;
+    s->shared->listen_errno = r < 0 ? (int)-r : ENOSYS;
+    return 0;
+}
+
+/* The namespaces that init makes meanwhile. By its pidfd: it is the parent, and dumpable until then. */
+static int join_init(struct spawn *s)
+{
+    while (__atomic_load_n(&s->shared->unshared, __ATOMIC_ACQUIRE) == GATE_CLOSED)
+        sys_futex_wait(&s->shared->unshared, GATE_CLOSED, NULL); /* should init die, so does this process */
+    const long parent = sys_call(SYS_getppid);
+    const long init = parent == 0 ? -ESRCH : sys_call(SYS_pidfd_open, parent, 0);
+    const long r = init < 0 ? init : sys_call(SYS_setns, init, layer_namespaces_of_init(s->plan));
+    sys_close((int)init);
+    if (r == -ESRCH) /* it has been killed, and this process is next: not a failure to report */
+        sys_exit(1);
+    return r < 0 ? err_set(&s->shared->payload_error, CORDON_ERROR_SETUP, CORDON_LAYER_NAMESPACES, (int)-r,
+                           "join namespaces", "setns")
+                 : 0;
+}
+
+/* A network namespace of its own, and all others with init. */
+static int enter_namespaces(struct spawn *s, uint32_t *seen)
+{
+    if (s->bwrap != NULL && (*seen & PROOF_GATE) == 0)
+        return fail(s, -EBUSY, "watch what bwrap does", "another listener is above this process");
+    if (plan_hosted(s->plan))
+        return 0;
+    int r = layer_network_apply(s->plan, seen, &s->shared->payload_error);
+    return r < 0 ? r : join_init(s);
 }
 
 /* Steps that need nothing from init, and run while it mounts. */
-static int prepare(struct spawn *s, const struct sock_fprog *filter, int *ruleset)
+static int prepare(struct spawn *s, const struct sock_fprog *filter, struct tools *tools)
 {
     const struct plan *plan = s->plan;
     struct shared *shared = s->shared;
     uint32_t *proof = &shared->proof;
-    uint32_t seen = plan->gate ? enter_gate(s) : 0;
+    uint32_t seen = s->gate_socket < 0 ? 0 : s->bwrap != NULL ? enter_exec_gate(s) : enter_gate(s);
 
-    int r = s->bwrap != NULL ? 0 : layer_network_apply(plan, &seen, &shared->payload_error);
+    int r = enter_namespaces(s, &seen);
     if (r < 0)
         return r;
-    if (s->bwrap != NULL && (seen & PROOF_GATE) == 0)
-        return fail(s, -EBUSY, "watch what bwrap does", "another listener is above this process");
-    if (plan->netns && spawn_has_own(s, NS_NET))
-        seen |= PROOF_NETNS;
     __atomic_or_fetch(proof, seen, __ATOMIC_RELAXED);
     __atomic_store_n(&shared->network, GATE_OPEN, __ATOMIC_RELEASE);
     sys_futex_wake(&shared->network);
@@ -123,7 +200,7 @@ static int prepare(struct spawn *s, const struct sock_fprog *filter, int *rulese
     long sid = sys_call(SYS_setsid);
     if (sid < 0)
         return fail(s, sid, "start a session", "setsid");
-    r = arrange_descriptors(s, ruleset);
+    r = arrange_descriptors(s, tools);
     if (r < 0)
         return r;
     reset_attributes();
@@ -161,12 +238,14 @@ static int prepare(struct spawn *s, const struct sock_fprog *filter, int *rulese
 }
 
 /* Steps in the new root, each of which also holds for everything after exec. */
-static int confine(struct spawn *s, int ruleset)
+static int confine(struct spawn *s, const struct tools *tools)
 {
     const struct plan *plan = s->plan;
     struct shared *shared = s->shared;
     uint32_t seen = layer_identity_proven(plan) ? PROOF_IDENTITY : 0;
 
+    if (!plan->bare && layer_mounts_root() != shared->root)
+        return fail(s, -EXDEV, "stand on the new root", "/");
     long r = sys_call(SYS_chdir, plan->cwd);
     if (r < 0) {
         err_set(&shared->payload_error, CORDON_ERROR_POLICY, CORDON_LAYER_PROCESS, (int)-r,
@@ -174,11 +253,11 @@ static int confine(struct spawn *s, int ruleset)
         err_remedy(&shared->payload_error, "--cwd names a directory inside; --ro or --rw brings one in");
         return (int)r;
     }
-    if (ruleset >= 0) {
-        int rc = layer_landlock_enter(ruleset, &shared->payload_error);
+    if (tools->ruleset >= 0) {
+        int rc = layer_landlock_enter(tools->ruleset, &shared->payload_error);
         if (rc < 0)
             return rc;
-        sys_close(ruleset);
+        sys_close(tools->ruleset);
         if (layer_landlock_proven())
             seen |= PROOF_LANDLOCK;
     }
@@ -188,6 +267,8 @@ static int confine(struct spawn *s, int ruleset)
         err_why(&shared->payload_error, "the kernel accepted a layer that does not work when read back");
         return -EOPNOTSUPP;
     }
+    if (tools->listen_socket >= 0)
+        __atomic_or_fetch(&shared->proof, join_listener(s, tools->listen_socket), __ATOMIC_RELAXED);
     return 0;
 }
 
@@ -242,21 +323,21 @@ int spawn_payload(void *spawn)
 {
     struct spawn *s = spawn;
     const struct plan *plan = s->plan;
-    int ruleset = s->ruleset;
+    struct tools tools = {.ruleset = s->ruleset, .listen_socket = s->listen_socket};
 
     if (!plan->pidns || plan_hosted(plan)) { /* nothing else would end this process with init */
         sys_prctl(PR_SET_PDEATHSIG, SIGKILL, 0);
         if (plan_hosted(plan) && sys_call(SYS_getppid) != s->pid)
             sys_exit(1);
     }
-    if (prepare(s, own_filter(plan), &ruleset) < 0)
+    if (prepare(s, own_filter(plan), &tools) < 0)
         give_up(s);
     /* Should init die now, the kernel ends this process with it. */
     while (s->bwrap == NULL && __atomic_load_n(&s->shared->released, __ATOMIC_ACQUIRE) == GATE_CLOSED)
         sys_futex_wait(&s->shared->released, GATE_CLOSED, NULL);
     if (s->bwrap != NULL)
         execute_bwrap(s);
-    if (confine(s, ruleset) < 0)
+    if (confine(s, &tools) < 0)
         give_up(s);
     if (plan->rehearsal) {
         s->shared->executing = true;

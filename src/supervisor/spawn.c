@@ -20,13 +20,15 @@ static int list_descriptors(struct spawn *s)
 {
     const size_t steps = s->trees == NULL ? 0 : s->trees->step_count;
     const size_t host = s->trees == NULL ? 0 : s->trees->host_count;
-    s->keep = arena_array(s->plan->arena, 6 + CGROUP_CONTROLLER_COUNT + BWRAP_MAX_FDS + steps + host, sizeof *s->keep);
+    s->keep = arena_array(s->plan->arena, 7 + CGROUP_CONTROLLER_COUNT + BWRAP_MAX_FDS + steps + host, sizeof *s->keep);
     if (s->keep == NULL)
         return -ENOMEM;
     s->keep_count = 0;
     s->keep[s->keep_count++] = s->life;
     for (int i = 0; i < 3; i++)
         s->keep[s->keep_count++] = s->stdio[i];
+    if (s->listen_socket >= 0)
+        s->keep[s->keep_count++] = s->listen_socket;
     for (unsigned i = 0; s->cgroup != NULL && i < s->cgroup->group_count; i++)
         s->keep[s->keep_count++] = s->cgroup->groups[i].procs_fd;
     for (size_t i = 0; s->bwrap != NULL && i < s->bwrap->count; i++)
@@ -71,6 +73,7 @@ int spawn_start(struct spawn *s, struct cordon_error *err)
         s->shared = NULL;
         return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, errno, "map the shared page", "mmap");
     }
+    s->shared->proof = s->trees == NULL || !s->trees->partial ? PROOF_MAPPED : 0;
     s->stack = mmap(NULL, SPAWN_STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
     if (s->stack == MAP_FAILED) {
         s->stack = NULL;
@@ -85,14 +88,12 @@ int spawn_start(struct spawn *s, struct cordon_error *err)
     if (list_descriptors(s) < 0)
         return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, ENOMEM, "list descriptors", "");
     layer_identity_prepare(&s->identity, s->plan);
-    for (int i = 0; i < NAMESPACE_COUNT; i++)
-        s->outside.inode[i] = layer_namespace_inode((enum namespace)i);
 
     /* Nothing may interrupt the children before they are what they are to be. */
     const uint64_t all = ~UINT64_C(0);
     uint64_t mask = 0;
     sys_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, &mask, sizeof mask);
-    long pid = sys_fork(layer_namespaces_flags(s->plan), &s->pidfd);
+    long pid = sys_fork(layer_namespaces_of_clone(s->plan), &s->pidfd);
     if (pid == 0)
         spawn_init(s);
     sys_call(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, sizeof mask);

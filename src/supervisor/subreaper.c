@@ -68,7 +68,7 @@ static void answer(struct spawn *s, struct watch *watch)
         sys_close(admission.root);
         admission.root = -1;
     }
-    layer_fork_gate_answer(gate.listener, &gate.asking, r);
+    layer_notify_answer(gate.listener, &gate.asking, r);
 }
 
 _Noreturn static void supervise(struct spawn *s, struct watch *watch, int payload, int children, int proc)
@@ -125,14 +125,15 @@ static int build(struct spawn *s, int payload, int socket, int proc)
 {
     uint32_t seen = 0;
     gate.listener = -1;
-    if (s->plan->gate)
-        gate_open(&gate, s->plan, socket, payload, proc);
+    if (socket >= 0)
+        gate_open(&gate, s, socket, payload, proc);
     admit_open(&admission, payload, proc);
     int r = s->ruleset < 0 ? 0 : layer_landlock_rules(s->plan, s->ruleset, &s->shared->error);
     if (r == 0 && s->bwrap == NULL) /* bwrap's exec waits for us by itself */
         r = init_wait_for_payload(s, payload);
     if (r < 0)
         return r;
+    init_wipe_arguments(s);
     init_seal(s, &seen);
     __atomic_or_fetch(&s->shared->proof, seen, __ATOMIC_RELAXED);
     return 0;
@@ -156,7 +157,8 @@ void subreaper_init(struct spawn *s)
         init_fail(s, CORDON_LAYER_PROCESS, proc < 0 ? proc : -ENOENT, "list children", "/proc");
         init_give_up(s, 0);
     }
-    if (s->plan->gate && sys_call(SYS_socketpair, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
+    const bool gated = s->plan->gate || s->listen_socket >= 0;
+    if (gated && sys_call(SYS_socketpair, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
         init_fail(s, CORDON_LAYER_PROCESS, -EMFILE, "make a socket", "socketpair");
         init_give_up(s, 0);
     }

@@ -20,8 +20,9 @@
 #define CAPTURE_MAX (64u * 1024 * 1024)
 #define TICK_MIN_US 5000
 #define TICK_MAX_US 100000
+#define LISTEN_US 1000000 /* how often the listener is looked after */
 
-enum tag { TAG_INIT, TAG_TIMER, TAG_SIGNALS, TAG_OOM, TAG_FROM, TAG_SINK = TAG_FROM + 2, TAG_INPUT = TAG_SINK + 2, TAG_INPUT_PIPE };
+enum tag { TAG_INIT, TAG_TIMER, TAG_SIGNALS, TAG_OOM, TAG_LISTENER, TAG_VIOLATION, TAG_FROM, TAG_SINK = TAG_FROM + 2, TAG_INPUT = TAG_SINK + 2, TAG_INPUT_PIPE };
 
 static int fail(struct supervisor *s, int errnum, const char *what, const char *subject)
 {
@@ -83,7 +84,9 @@ static void pump_input(struct supervisor *s)
         write_input(s);
         if (s->input.to < 0 || s->input.start < s->input.end)
             break;
-        ssize_t n = read(s->input.from, s->input.pending, STREAM_CHUNK);
+        if (s->input.pending == NULL)
+            s->input.pending = malloc(STREAM_CHUNK);
+        ssize_t n = s->input.pending == NULL ? 0 : read(s->input.from, s->input.pending, STREAM_CHUNK);
         if (n < 0 && (errno == EINTR || errno == EAGAIN))
             break;
         if (n <= 0) {
@@ -152,9 +155,9 @@ static void drain_stream(struct supervisor *s, unsigned i)
 
 static void set_timer(struct supervisor *s)
 {
-    const uint64_t times[] = {s->deadline_us, s->kill_us, s->tick_us};
+    const uint64_t times[] = {s->deadline_us, s->kill_us, s->tick_us, s->listen_us};
     uint64_t next = 0;
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
         if (times[i] != 0 && (next == 0 || times[i] < next))
             next = times[i];
     }
@@ -189,6 +192,46 @@ static void look_at_cpu(struct supervisor *s, uint64_t now)
     s->tick_us = now + (left < TICK_MIN_US ? TICK_MIN_US : left > TICK_MAX_US ? TICK_MAX_US : left);
 }
 
+/* ---- the listener ---- */
+
+static void tell_violations(struct supervisor *s)
+{
+    struct result_violation violation;
+    while (listener_tell(&s->listener, &violation)) {
+        if (s->options.on_violation != NULL)
+            s->options.on_violation(s->options.on_violation_context, &violation);
+    }
+}
+
+/* Its last words; then it is nobody's any more. */
+static void end_listener(struct supervisor *s)
+{
+    if (s->listener.pidfd < 0)
+        return;
+    tell_violations(s);
+    listener_collect(&s->listener, &s->result->violations);
+    listener_release(&s->listener);
+    s->listen_us = 0;
+}
+
+/* Calls would wait for it for ever, or get an answer that nobody expects: nothing goes on without it. */
+static void lose_listener(struct supervisor *s)
+{
+    s->listener_lost = !s->init_gone && !listener_finished(&s->listener);
+    end_listener(s);
+    if (s->listener_lost)
+        supervisor_kill(s);
+}
+
+static void look_after_listener(struct supervisor *s, uint64_t now)
+{
+    /* With nobody left to listen to it has a moment to write down what it saw last. */
+    if (!listener_alive(&s->listener) || s->init_gone)
+        lose_listener(s);
+    else
+        s->listen_us = now + LISTEN_US;
+}
+
 static void look_at_clock(struct supervisor *s)
 {
     uint64_t expirations;
@@ -206,6 +249,8 @@ static void look_at_clock(struct supervisor *s)
     }
     if (s->tick_us != 0 && now >= s->tick_us)
         look_at_cpu(s, now);
+    if (s->listen_us != 0 && now >= s->listen_us)
+        look_after_listener(s, now);
     set_timer(s);
 }
 
@@ -231,16 +276,6 @@ static void look_at_signals(struct supervisor *s)
 
 /* ---- the end of init ---- */
 
-/* The kernel looks for unreachable sockets when one is closed: let it find init's ring now. */
-static void nudge_collector(void)
-{
-    int pair[2];
-    if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, pair) < 0)
-        return;
-    close(pair[0]);
-    close(pair[1]);
-}
-
 static void reap_init(struct supervisor *s)
 {
     siginfo_t info;
@@ -248,10 +283,12 @@ static void reap_init(struct supervisor *s)
     if (sys_waitid(P_PIDFD, s->spawn.pidfd, &info, WEXITED | __WALL, &usage) < 0)
         return;
     s->init_gone = true;
-    if (s->options.quick_end)
-        nudge_collector();
     s->impatient = s->timed_out || s->result->caller_signal != 0;
     s->deadline_us = s->kill_us = s->tick_us = 0; /* what comes now is not the payload's time */
+    if (s->listener.pidfd >= 0) {
+        s->listen_us = sys_now_us() + LISTEN_US;
+        set_timer(s);
+    }
     s->cpu_us = (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 +
                 (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
     s->max_rss_bytes = (uint64_t)usage.ru_maxrss * 1024;
@@ -302,9 +339,7 @@ static int open_input(struct supervisor *s)
         return s->spawn.stdio[0] < 0 ? fail(s, -s->spawn.stdio[0], "open", "/dev/null") : 0;
     }
     s->input.from = s->options.input;
-    s->input.pending = malloc(STREAM_CHUNK);
-    return s->input.pending == NULL ? fail(s, ENOMEM, "pump standard input", "")
-                                    : make_pipe(s, &s->input.to, &s->spawn.stdio[0], false);
+    return make_pipe(s, &s->input.to, &s->spawn.stdio[0], false);
 }
 
 static int open_output(struct supervisor *s, unsigned i)
@@ -314,8 +349,7 @@ static int open_output(struct supervisor *s, unsigned i)
     struct result_stream *record = i == 0 ? &s->result->out : &s->result->err;
     int from = -1;
     int r = make_pipe(s, &from, &s->spawn.stdio[1 + i], true);
-    if (stream_open(stream, from, s->options.output[i], record) < 0)
-        r = fail(s, ENOMEM, "capture output", "");
+    stream_open(stream, from, s->options.output[i], record);
     stream->cap = plan->output_bytes;
     stream->cap_passing = plan->output_passing;
     stream->capture = s->options.capture;
@@ -352,6 +386,28 @@ static int prepare_cgroup(struct supervisor *s)
     return r;
 }
 
+/* Root, guard mode: where owners cannot be mapped the command has less than it was promised. */
+static int refuse_unmapped(struct supervisor *s)
+{
+    struct cordon_error *err = &s->result->error;
+    if (!s->trees.partial || s->plan->policy->allow_partial)
+        return 0;
+    err_set(err, CORDON_ERROR_PARTIAL, CORDON_LAYER_MOUNTS, 0, "map the owners of", s->trees.unmapped);
+    err_why(err, "its file system has no id-mapped mounts, so that files of root are not the command's own there");
+    err_remedy(err, "run as an ordinary user; --allow-partial runs without it and says so in the result");
+    return -EOPNOTSUPP;
+}
+
+/*
+ * The kernel looks for unreachable sockets when one is closed. This pair is closed when the run is
+ * over, mostly by the end of this process, and then it finds init's ring.
+ */
+static void nudge_collector(struct supervisor *s)
+{
+    if (s->options.quick_end && s->nudge[0] < 0 && socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, s->nudge) < 0)
+        s->nudge[0] = s->nudge[1] = -1;
+}
+
 /* What each attempt has of its own. */
 static int prepare(struct supervisor *s)
 {
@@ -364,6 +420,10 @@ static int prepare(struct supervisor *s)
         r = layer_bwrap_prepare(&s->bwrap, plan, err);
     if (r == 0 && !plan_hosted(plan))
         r = layer_trees_prepare(&s->trees, plan->arena, plan, err);
+    if (r == 0)
+        r = refuse_unmapped(s);
+    if (r == 0 && plan->listen)
+        r = listener_start(&s->listener, plan, plan->bare ? -1 : s->trees.project, err);
     for (unsigned i = 0; r == 0 && i < 2; i++)
         r = open_output(s, i);
     return r;
@@ -380,12 +440,14 @@ static int attempt(struct supervisor *s)
         s->spawn.trees = s->trees.of_step != NULL ? &s->trees : NULL;
         s->spawn.death_signal = s->options.death_signal;
         s->spawn.quick_end = s->options.quick_end;
+        s->spawn.listen_socket = s->listener.socket;
         s->spawn.arguments.start = s->options.arguments;
         s->spawn.arguments.size = s->options.arguments_size;
         r = spawn_start(&s->spawn, &s->result->error);
     }
     fd_close(&s->spawn.stdio[1]);
     fd_close(&s->spawn.stdio[2]);
+    fd_close(&s->listener.socket);
     layer_trees_release(&s->trees);
     if (r < 0) {
         if (s->spawn.pidfd >= 0) {
@@ -402,8 +464,16 @@ static int attempt(struct supervisor *s)
         s->deadline_us = s->started_us + plan->wall_ms * 1000;
     if (plan->cgroup.cpu_usage)
         s->tick_us = s->started_us + TICK_MIN_US;
-    if (s->deadline_us != 0 || s->tick_us != 0)
+    if (plan->listen) {
+        armed = false;
+        arm(s, s->listener.pidfd, TAG_LISTENER, EPOLLIN, &armed, true);
+        armed = false;
+        arm(s, s->listener.event, TAG_VIOLATION, EPOLLIN, &armed, true);
+        s->listen_us = s->started_us + LISTEN_US;
+    }
+    if (s->deadline_us != 0 || s->tick_us != 0 || s->listen_us != 0)
         set_timer(s);
+    nudge_collector(s);
     return 0;
 }
 
@@ -417,11 +487,14 @@ int supervisor_start(struct supervisor *s, const struct plan *plan, const struct
                              .cgroup = LAYER_CGROUP_INIT,
                              .workdir = LAYER_WORKDIR_INIT,
                              .bwrap = LAYER_BWRAP_INIT,
+                             .listener = LISTENER_INIT,
+                             .trees = LAYER_TREES_INIT,
                              .epoll = -1,
                              .timer = -1,
+                             .nudge = {-1, -1},
                              .cores = host->cores};
     s->input.from = s->input.to = -1;
-    s->spawn = (struct spawn){.plan = plan, .stdio = {-1, -1, -1}, .pidfd = -1, .control = -1, .life = -1};
+    s->spawn = (struct spawn){.plan = plan, .stdio = {-1, -1, -1}, .pidfd = -1, .control = -1, .life = -1, .listen_socket = -1};
     for (int i = 0; i < 2; i++)
         s->streams[i] = (struct stream){.from = -1, .to = -1, .out = -1};
     s->started_us = sys_now_us();
@@ -438,6 +511,13 @@ int supervisor_start(struct supervisor *s, const struct plan *plan, const struct
     return r;
 }
 
+/* What would outlive this process. */
+static void leave_host(struct supervisor *s)
+{
+    layer_cgroup_release(&s->cgroup);
+    layer_workdir_remove(&s->workdir);
+}
+
 /* What an attempt leaves; input, events and the clock go on. */
 static void release_attempt(struct supervisor *s)
 {
@@ -452,9 +532,9 @@ static void release_attempt(struct supervisor *s)
     if (s->spawn.stack != NULL)
         munmap(s->spawn.stack, SPAWN_STACK);
     s->spawn.stack = NULL;
-    layer_cgroup_release(&s->cgroup);
-    layer_workdir_remove(&s->workdir);
+    listener_release(&s->listener);
     layer_bwrap_release(&s->bwrap);
+    leave_host(s);
 }
 
 const struct cordon_error *supervisor_failure(const struct supervisor *s)
@@ -510,6 +590,14 @@ static void handle(struct supervisor *s, unsigned tag)
             supervisor_kill(s);
         }
         return;
+    case TAG_LISTENER:
+        if (s->listener.pidfd >= 0)
+            lose_listener(s);
+        return;
+    case TAG_VIOLATION:
+        if (s->listener.pidfd >= 0)
+            tell_violations(s);
+        return;
     case TAG_FROM:
     case TAG_FROM + 1:
         read_stream(s, tag - TAG_FROM);
@@ -534,7 +622,7 @@ bool supervisor_step(struct supervisor *s, bool wait)
     int n = epoll_wait(s->epoll, events, 8, wait ? -1 : 0);
     for (int i = 0; i < n; i++)
         handle(s, events[i].data.u32);
-    if (!s->init_gone)
+    if (!s->init_gone || s->listener.pidfd >= 0)
         return false;
     for (int i = 0; i < 2; i++) {
         if (s->streams[i].from >= 0 || stream_pending(&s->streams[i]))
@@ -553,7 +641,7 @@ int supervisor_lost_output(const struct supervisor *s)
     return 0;
 }
 
-void supervisor_finish(struct supervisor *s)
+void supervisor_conclude(struct supervisor *s)
 {
     struct result *result = s->result;
     if (s->plan->use_cgroup) {
@@ -568,11 +656,18 @@ void supervisor_finish(struct supervisor *s)
     }
     result->duration_ms = (sys_now_us() - s->started_us) / 1000;
     verdict(s, result);
+    leave_host(s);
+}
 
+void supervisor_finish(struct supervisor *s)
+{
+    supervisor_conclude(s);
     release_attempt(s);
     fd_close(&s->spawn.stdio[0]);
     fd_close(&s->input.to);
     free(s->input.pending);
     fd_close(&s->epoll);
     fd_close(&s->timer);
+    fd_close(&s->nudge[0]);
+    fd_close(&s->nudge[1]);
 }

@@ -8,6 +8,7 @@
 #include "layer/cgroup.h"
 #include "layer/trees.h"
 #include "layer/workdir.h"
+#include "listener/listener.h"
 #include "plan/plan.h"
 #include "result/result.h"
 #include "result/wishes.h"
@@ -24,8 +25,10 @@ struct supervisor {
     struct layer_trees trees;   /* owned */
     struct layer_workdir workdir; /* owned */
     struct layer_bwrap bwrap;   /* owned */
+    struct listener listener;     /* owned */
     struct stream streams[2];   /* owned */
     int epoll, timer;           /* owned */
+    int nudge[2];               /* owned; see nudge_collector() */
     struct {
         int from;  /* borrowed */
         int to;    /* owned; -1: closed */
@@ -35,13 +38,20 @@ struct supervisor {
         size_t start, end;
     } input;
     unsigned cores;
-    uint64_t started_us, deadline_us, kill_us, tick_us; /* 0: not set */
+    uint64_t started_us, deadline_us, kill_us, tick_us, listen_us; /* 0: not set */
     bool timed_out, killed, init_gone, cpu_hit, oom;
+    bool listener_lost; /* it ended, or got stuck, before those that it listens to */
     bool impatient; /* output that nobody takes now is dropped */
     int overflow; /* 1 + index of the stream that ran over; 0: none */
     uint64_t cpu_us;
     uint64_t max_rss_bytes;
 };
+
+/*
+ * Fills in where the kernel keeps the words that this process was started with, environment
+ * included: init is a copy of this process and wipes its own.
+ */
+void supervisor_find_arguments(struct run_wishes *options);
 
 /* On failure the result says why, and nothing is left. */
 int supervisor_start(struct supervisor *s, const struct plan *plan, const struct host *host,
@@ -65,8 +75,14 @@ int supervisor_again(struct supervisor *s);
 /* Ends everything inside at once; step() then comes to its end. */
 void supervisor_kill(struct supervisor *s);
 
-/* After finish(): why output could not be passed on, as an errno; 0 if all was, or nobody read. */
+/* After the end: why output could not be passed on, as an errno; 0 if all was, or nobody read. */
 int supervisor_lost_output(const struct supervisor *s);
 
-/* After the end (or a failed start): the verdict is in the result, everything is released. */
+/*
+ * After the end (or a failed start): the verdict is in the result, and nothing of the run is left
+ * on the host. Memory and descriptors are still held.
+ */
+void supervisor_conclude(struct supervisor *s);
+
+/* Concludes and gives back everything, for a process that goes on. */
 void supervisor_finish(struct supervisor *s);

@@ -1,5 +1,8 @@
 #include "supervisor/verdict.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "base/text.h"
 #include "result/ending.h"
 
@@ -16,6 +19,18 @@ static bool never_ran(const struct supervisor *s, struct result *result)
         err_set(&result->error, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, 0, "set up the sandbox",
                 "init was killed from outside");
     return result->error.kind != CORDON_ERROR_NONE;
+}
+
+static void warn_of_listener(const struct supervisor *s, struct result *result)
+{
+    const struct shared *shared = s->spawn.shared;
+    if (shared != NULL && shared->listen_errno != 0)
+        result_warn(result, "refused writes are not named: no listener (%s)", text_errno_name(shared->listen_errno));
+    if (result->violations.unseen > 0)
+        result_warn(result, "%" PRIu64 " calls of processes that cannot be looked into were not named",
+                    result->violations.unseen);
+    if (result->violations.count == VIOLATIONS_MAX)
+        result_warn(result, "only the first %d distinct violations are listed", VIOLATIONS_MAX);
 }
 
 void verdict(const struct supervisor *s, struct result *result)
@@ -43,6 +58,8 @@ void verdict(const struct supervisor *s, struct result *result)
                     plan_hosted(plan) ? "user namespaces" : "a new procfs", met->what, met->subject,
                     text_errno_name(met->errnum), plan->bwrap != NULL ? "by bwrap" : "without");
     }
+    result->violations.watched = (proof & PROOF_LISTENER) != 0;
+    warn_of_listener(s, result);
     if (s->trees.unmapped[0] != '\0')
         result_warn(result, "owners in '%s' cannot be mapped: files of root are not the payload's own there",
                     s->trees.unmapped);
@@ -60,6 +77,7 @@ void verdict(const struct supervisor *s, struct result *result)
             .memory_seen = shared->hit == HIT_MEMORY,
             .cpu_seen = s->cpu_hit || shared->hit == HIT_CPU,
             .blind = shared->hit == HIT_BLIND,
+            .listener_lost = s->listener_lost,
             .killed = s->killed,
             .overflow = s->overflow,
             .cpu_us = s->cpu_us,
@@ -69,5 +87,9 @@ void verdict(const struct supervisor *s, struct result *result)
     const bool ran = shared != NULL && shared->executing;
     if (s->options.ledger)
         ledger_fill(&result->ledger, plan, proof, ran);
+    if (s->options.ledger && ran && s->trees.partial)
+        snprintf(result->ledger.entries[CAP_PRIVILEGES].details, sizeof result->ledger.entries[0].details,
+                 "a host uid that only this run uses, but owners in '%s' cannot be id-mapped: files of root are not "
+                 "the command's own there", s->trees.unmapped);
     ending_tell_partial(plan, proof, result);
 }

@@ -5,6 +5,7 @@
 #include <linux/openat2.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 
@@ -36,6 +37,21 @@ static inline int sys_open_without_links(const char *path, uint64_t flags)
     struct open_how how = {.flags = flags | O_CLOEXEC,
                            .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
     return (int)sys_call(SYS_openat2, AT_FDCWD, path, &how, sizeof how);
+}
+
+/* For calls that want a name: this one leads to exactly the descriptor. */
+#define SYS_FD_PATH_SIZE 32
+static inline void sys_fd_path(char out[SYS_FD_PATH_SIZE], int fd)
+{
+    static const char prefix[] = "/proc/self/fd/";
+    int scale = 1;
+    memcpy(out, prefix, sizeof prefix - 1);
+    char *p = out + sizeof prefix - 1;
+    while (fd / scale >= 10)
+        scale *= 10;
+    for (; scale > 0; scale /= 10)
+        *p++ = (char)('0' + fd / scale % 10);
+    *p = '\0';
 }
 
 static inline void sys_close(int fd)

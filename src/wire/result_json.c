@@ -114,12 +114,12 @@ static void put_usage(struct json_writer *w, const struct result *r)
     json_end(w, '}');
 }
 
-static void put_violations(struct json_writer *w, const struct result_context *context)
+static void put_violations(struct json_writer *w, const struct result_violations *violations)
 {
     json_key(w, "violations");
     json_begin(w, '[');
-    for (size_t i = 0; i < context->violation_count; i++) {
-        const struct result_violation *v = &context->violations[i];
+    for (size_t i = 0; i < violations->count; i++) {
+        const struct result_violation *v = &violations->items[i];
         json_begin(w, '{');
         put_string(w, "op", v->op);
         put_string(w, "path", v->path);
@@ -132,6 +132,7 @@ static void put_violations(struct json_writer *w, const struct result_context *c
         json_end(w, '}');
     }
     json_end(w, ']');
+    put_uint(w, "violations_total", violations->total);
 }
 
 static void put_module(struct json_writer *w, const struct result_context *context)
@@ -179,7 +180,7 @@ void result_write_json(const struct result *result, const struct result_context 
     put_bool(&w, "stdout_truncated", result->out.truncated);
     put_bool(&w, "stderr_truncated", result->err.truncated);
     put_usage(&w, result);
-    put_violations(&w, context);
+    put_violations(&w, &result->violations);
     put_module(&w, context);
     put_warnings(&w, result);
     json_key(&w, "cordon");

@@ -5,16 +5,6 @@
 #include "base/json.h"
 #include "result/result.h"
 
-struct result_violation {
-    const char *op;   /* "open for writing" */
-    const char *path;
-    int pid;          /* as seen inside */
-    const char *comm;
-    const char *rule;
-    uint64_t count;
-    const char *test; /* the name of the test that did it; NULL: not known */
-};
-
 struct result_context {
     char *const *cmd;
     size_t cmd_count;
@@ -22,8 +12,6 @@ struct result_context {
     const char *policy_sha256; /* NULL: the policy never came to be */
     const char *kernel;        /* uname -r */
     const char *bwrap_path;    /* NULL unless that backend ran */
-    const struct result_violation *violations; /* sorted by the caller */
-    size_t violation_count;
     const char *module_id;     /* NULL unless a module was called */
     const struct json *value;  /* with module_id: what it returned; NULL: nothing */
 };

@@ -28,6 +28,17 @@ TEST(a_document_is_read_and_written_in_its_normal_form)
     cordon_policy_free(NULL);
 }
 
+TEST(the_doctor_answers_and_refuses_a_profile_that_does_not_exist)
+{
+    struct cordon_error err = {0};
+    char *text = cordon_doctor_json("limits", &err);
+    CHECK(text != NULL && text[0] == '{');
+    CHECK(strstr(text, "\"landlock\"") != NULL && strstr(text, "\"limits\"") != NULL);
+    free(text);
+    CHECK(cordon_doctor_json("limit", &err) == NULL);
+    CHECK_STR(err.subject, "limit");
+}
+
 TEST(a_malformed_document_is_refused_with_its_place)
 {
     static const char text[] = "{\"version\": 1, \"limits\": {\"pids\": \"many\"}}";

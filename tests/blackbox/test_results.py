@@ -90,7 +90,7 @@ def test_p15_fields():
     assert doc["version"] == 2
     for key in ("status", "rc", "reason", "stdout", "stderr", "duration_ms", "cmd", "traceId",
                 "enforced", "profile", "backend", "exit", "stdout_bytes", "stderr_bytes",
-                "stdout_truncated", "stderr_truncated", "usage", "violations", "warnings",
+                "stdout_truncated", "stderr_truncated", "usage", "violations", "violations_total", "warnings",
                 "cordon"):
         assert key in doc
     assert doc["cmd"] == ["echo", "a b"]

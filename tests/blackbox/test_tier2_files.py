@@ -2,7 +2,8 @@
 import os
 import signal
 import subprocess
-from support import BIN, ENV, PRELUDE, PYTHON, ROOT, temp_files
+
+from support import BIN, ENV, PRELUDE, PYTHON, ROOT, marker, temp_files
 from tier2 import PARTIAL, UID, USER, applied, cordon, inside, mine, missing, outside, own, refusing  # noqa: F401
 
 
@@ -117,12 +118,14 @@ def test_a_killed_supervisor_leaves_a_directory_that_the_next_run_sweeps(refuse)
 # --- guard mode ----------------------------------------------------------------------------------
 
 def test_guard_mode_needs_no_allowance(refusing, mine):
+    there = f"/tmp/{marker()}"
     r = refusing("--profile", "limits", "--", PYTHON, "-c", PRELUDE +
                  "open('here', 'w').close()\n"
-                 "say([tried(lambda: open('/etc/hostname').read()), tried(lambda: open('/tmp/cordon-test-new', 'w')), "
+                 f"say([tried(lambda: open('/etc/hostname').read()), tried(lambda: open('{there}', 'w')), "
                  "tried(os.listdir, '/'), tried(lambda: open(os.environ['TMPDIR'] + '/t', 'w').close()), "
                  "tried(os.chmod, '/etc/hostname', 0o644)])", cwd=mine)
-    assert r.doc["status"] == "OK" and r.doc["reason"] == "", r.told()
+    assert r.doc["status"] == "POLICY_VIOLATION" and r.rc == 1, r.told()
+    assert [(v["op"], v["path"]) for v in r.doc["violations"]] == [("open for writing", there)]
     assert r.answer == ["ok", "EACCES", "ok", "ok", "EPERM"]
     assert (mine / "here").exists()
     for name, entry in r.doc["enforced"].items():

@@ -417,3 +417,48 @@ TEST(off_has_no_program)
 {
     CHECK(layer_seccomp_program(&(struct seccomp_choice){.level = SECCOMP_OFF}) == NULL);
 }
+
+/* --- programs with a listener --- */
+
+static uint32_t ask(unsigned set, uint32_t number, uint64_t second, uint64_t third)
+{
+    struct seccomp_data data = {.nr = (int)number, .arch = NATIVE, .args = {0, second, third}};
+    return interpret(layer_seccomp_listener(set), &data);
+}
+
+TEST(only_calls_that_would_write_wait_for_the_listener)
+{
+    static const uint32_t free_ones[] = {SYS_read, SYS_write, SYS_close, SYS_fstat, SYS_mmap, SYS_ftruncate,
+                                         SYS_execve, SYS_connect, SYS_clone, SYS_clone3, SYS_getdents64};
+    for (size_t i = 0; i < sizeof free_ones / sizeof free_ones[0]; i++)
+        CHECK_INT(ask(LISTEN_WRITES, free_ones[i], 0, 0), PASSES);
+    CHECK_INT(ask(LISTEN_WRITES, SYS_openat, 0, O_RDONLY | O_CLOEXEC | O_DIRECTORY), PASSES);
+    CHECK_INT(ask(LISTEN_WRITES, SYS_openat, 0, O_PATH | O_NOFOLLOW), PASSES);
+    static const uint64_t writing[] = {O_WRONLY, O_RDWR, O_CREAT, O_RDONLY | O_TRUNC, O_TMPFILE | O_RDWR, 3};
+    for (size_t i = 0; i < sizeof writing / sizeof writing[0]; i++)
+        CHECK_INT(ask(LISTEN_WRITES, SYS_openat, 0, writing[i]), SECCOMP_RET_USER_NOTIF);
+    static const uint32_t others[] = {SYS_unlinkat, SYS_mkdirat, SYS_renameat2, SYS_linkat, SYS_symlinkat,
+                                      SYS_truncate, SYS_fchmod, SYS_fchownat, SYS_utimensat, SYS_setxattr,
+                                      SYS_fremovexattr, SYS_mknodat, SYS_bind, 452, 463, 466};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        CHECK_INT(ask(LISTEN_WRITES, others[i], 0, 0), SECCOMP_RET_USER_NOTIF);
+    CHECK_INT(ask(LISTEN_WRITES, 437 /* openat2 */, 0, 0), FAILS(ENOSYS));
+}
+
+TEST(forks_and_writes_can_wait_together_or_alone)
+{
+    CHECK_INT(ask(LISTEN_FORKS, SYS_clone, 0, 0), SECCOMP_RET_USER_NOTIF);
+    CHECK_INT(ask(LISTEN_FORKS, SYS_clone3, 0, 0), FAILS(ENOSYS));
+    CHECK_INT(ask(LISTEN_FORKS, SYS_unlinkat, 0, 0), PASSES);
+    CHECK_INT(ask(LISTEN_FORKS, SYS_openat, 0, O_WRONLY), PASSES);
+    CHECK_INT(ask(LISTEN_FORKS | LISTEN_WRITES, SYS_clone, 0, 0), SECCOMP_RET_USER_NOTIF);
+    CHECK_INT(ask(LISTEN_FORKS | LISTEN_WRITES, SYS_unlinkat, 0, 0), SECCOMP_RET_USER_NOTIF);
+    for (unsigned set = 1; set < LISTEN_SETS; set++) {
+        const struct seccomp_data foreign = {.nr = SYS_read, .arch = FOREIGN};
+        CHECK_INT(interpret(layer_seccomp_listener(set), &foreign), FAILS(ENOSYS));
+        CHECK(layer_seccomp_listener(set)->len <= LONGEST);
+#if defined(__x86_64__)
+        CHECK_INT(ask(set, 0x40000000u | SYS_unlinkat, 0, 0), FAILS(ENOSYS));
+#endif
+    }
+}

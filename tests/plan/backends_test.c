@@ -64,7 +64,7 @@ TEST(posix_claims_two_and_is_refused_without_an_allowance)
     CHECK_INT(i.err.kind, CORDON_ERROR_PARTIAL);
     i.policy.allow_partial = true;
     CHECK_INT(compile_by(&i, BACKEND_POSIX), 0);
-    CHECK(i.plan.partial && !i.plan.use_cgroup && !i.plan.watch_memory && i.plan.step_count == 0);
+    CHECK(!i.plan.use_cgroup && !i.plan.watch_memory && i.plan.step_count == 0);
     for (int c = 0; c < CAPABILITY_COUNT; c++) {
         const bool held = c == CAP_OPEN_FILES || c == CAP_OUTPUT;
         CHECK((i.plan.claims[c].mechanism != NULL) == held);
@@ -77,7 +77,7 @@ TEST(none_accepts_everything_but_a_requirement)
 {
     struct invented i = invented(PROFILE_STAGE);
     CHECK_INT(compile_by(&i, BACKEND_NONE), 0);
-    CHECK(i.plan.partial && i.plan.rlimit_count == 0);
+    CHECK(i.plan.rlimit_count == 0);
     CHECK(i.plan.claims[CAP_OPEN_FILES].mechanism == NULL);
     CHECK_INT(policy_add_name(&i.policy.require, &i.arena, "open_files", NULL), 0);
     CHECK_INT(compile_by(&i, BACKEND_NONE), -EOPNOTSUPP);

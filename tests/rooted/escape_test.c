@@ -15,23 +15,8 @@
 #include "harness.h"
 #include "rooted/guard.h"
 #include "rooted/resolve.h"
+#include "rooted/temporary.h"
 #include "sys/openat2.h"
-
-static int write_text(struct fixture *f, const char *path, const char *content)
-{
-    return cordon_root_write_file(f->root, path, content, strlen(content), false, &f->err);
-}
-
-static int append_text(struct fixture *f, const char *path, const char *content)
-{
-    return cordon_root_append_file(f->root, path, content, strlen(content), &f->err);
-}
-
-static int rm(struct fixture *f, const char *path)
-{
-    const struct cordon_root_rm_options o = {.size = sizeof o, .recursive = true};
-    return cordon_root_rm(f->root, &path, 1, &o, &f->err);
-}
 
 static int cp(struct fixture *f, const char *from, const char *to, bool dereference)
 {
@@ -80,7 +65,7 @@ static void all_refuse(struct fixture *f, const struct form *form, const char *n
     OUTSIDE(f, cordon_root_rmdir(r, p, false, e));
     OUTSIDE(f, cordon_root_rmdir(r, p, true, e));
     OUTSIDE(f, cordon_root_unlink(r, p, e));
-    OUTSIDE(f, rm(f, p));
+    OUTSIDE(f, rm(f, p, true, false));
     OUTSIDE(f, cordon_root_rename(r, p, at(form, "new"), e));
     OUTSIDE(f, cordon_root_rename(r, in, p, e));
     OUTSIDE(f, cordon_root_move(r, p, at(form, "new"), false, e));
@@ -136,7 +121,7 @@ TEST(reaches_outside_in_unsafe_mode_so_the_refusals_mean_something)
         WORKS(&f, cordon_root_unlink(f.root, at(form, "esc"), &f.err));
         CHECK(host_exists(outside(&f, "secret")));
         WORKS(&f, cordon_root_mkdir(f.root, at(form, "escd/a/b"), true, 0777, &f.err));
-        WORKS(&f, rm(&f, at(form, "escd/a")));
+        WORKS(&f, rm(&f, at(form, "escd/a"), true, false));
         CHECK(!host_exists(outside(&f, "dir/a")));
         fixture_close(&f);
     }
@@ -158,8 +143,8 @@ TEST(acts_on_links_themselves_if_asked_to)
     WORKS(&f, cordon_root_rename(f.root, "in/file", "escd", &f.err)); /* replaces the link */
     CHECK_HOST(host(&f, forms, "escd"), "inside");
     WORKS(&f, cordon_root_unlink(f.root, "moved", &f.err));
-    WORKS(&f, rm(&f, "esc_missing"));
-    WORKS(&f, rm(&f, "loop"));
+    WORKS(&f, rm(&f, "esc_missing", true, false));
+    WORKS(&f, rm(&f, "loop", true, false));
     OUTSIDE(&f, cordon_root_stat(f.root, "esc_rel", &st, &f.err));
     OUTSIDE(&f, read_text(&f, "esc_rel"));
     OUTSIDE(&f, cordon_root_unlink(f.root, "escd_rel/file", &f.err));
@@ -204,7 +189,7 @@ TEST(enters_no_mount_if_told_not_to)
     fixture_reopen(&f);
     FAILS(&f, read_text(&f, "m/x"), "EXDEV");
     FAILS(&f, write_text(&f, "m/y", "y"), "EXDEV");
-    FAILS(&f, rm(&f, "m/x"), "EXDEV");
+    FAILS(&f, rm(&f, "m/x", true, false), "EXDEV");
     CHECK_CONTENT(&f, "plain/x", "x");
     syscall(SYS_umount2, host(&f, forms, "m"), DETACH);
     fixture_close(&f);
@@ -288,7 +273,7 @@ static void disarm_at(int line)
 static void accept(struct fixture *f, int rc, int line)
 {
     static const int fine[] = {0, -EACCES, -ESTALE, -ELOOP, -ENOTDIR, -EEXIST, -ENOENT, -EINVAL,
-                               -EISDIR};
+                               -EISDIR, -ENOTEMPTY};
     for (size_t i = 0; i < sizeof fine / sizeof fine[0]; i++) {
         if (rc == fine[i])
             return;
@@ -348,12 +333,12 @@ TEST(survives_swaps_on_every_base)
                      cordon_root_mkdir(r, at(form, "in/x/y"), true, 0777, e));
         UNDER_ATTACK(&f, "mkdir", 1, "in", "dir",
                      cordon_root_mkdir(r, at(form, "in/x/y"), true, 0777, e));
-        UNDER_ATTACK(&f, "rm leaf", 0, "in", "dir", rm(&f, file));
+        UNDER_ATTACK(&f, "rm leaf", 0, "in", "dir", rm(&f, file, true, false));
         UNDER_ATTACK(&f, "unlink leaf", 0, "in", "dir", cordon_root_unlink(r, file, e));
         UNDER_ATTACK(&f, "rmdir leaf", 0, "in", "dir",
                      cordon_root_rmdir(r, at(form, "in"), false, e));
-        UNDER_ATTACK(&f, "descend", 0, "in", "dir", rm(&f, at(form, "in")));
-        UNDER_ATTACK(&f, "remove top", 0, "in", "dir", rm(&f, at(form, "in")));
+        UNDER_ATTACK(&f, "descend", 0, "in", "dir", rm(&f, at(form, "in"), true, false));
+        UNDER_ATTACK(&f, "remove top", 0, "in", "dir", rm(&f, at(form, "in"), true, false));
         UNDER_ATTACK(&f, "descend", 0, "in", "dir", cordon_root_rmdir(r, at(form, "in"), true, e));
         UNDER_ATTACK(&f, "rename", 0, "in", "dir", cordon_root_rename(r, file, at(form, "n"), e));
         UNDER_ATTACK(&f, "rename", 0, "in", "dir",
@@ -533,10 +518,30 @@ TEST(stops_when_the_tree_it_removes_is_moved)
     snprintf(moved_to, sizeof moved_to, "%s/elsewhere/moved", f.dir);
     attack.struck = false;
     guard_hook = move_away;
-    int rc = rm(&f, "top");
+    int rc = rm(&f, "top", true, false);
     guard_hook = NULL;
     CHECK(attack.struck);
     CHECK_INT(rc, -ESTALE);
     CHECK_HOST(text("%s/elsewhere/d/precious", f.dir), "precious");
     fixture_close(&f);
+}
+
+TEST(sweeps_no_temporary_files_outside)
+{
+    FOR_EACH_FORM(form)
+    {
+        struct fixture f;
+        fixture_open(&f, 0);
+        make_escapes(&f, form);
+        char left[300];
+        snprintf(left, sizeof left, "%s", outside(&f, "dir/" TEMPORARY_PREFIX "x"));
+        host_write(left, "left");
+        temporary_left_behind_seconds = 0;
+        arm("descend", 0, host(&f, form, "in"), outside(&f, "dir"));
+        accept(&f, cordon_root_rmdir(f.root, at(form, "in"), false, &f.err), __LINE__);
+        disarm();
+        CHECK(host_exists(left));
+        host_remove(left);
+        fixture_close(&f);
+    }
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "harness.h"
@@ -199,4 +200,46 @@ void check_content(struct fixture *f, const char *path, const char *want, const 
     if (strcmp(got.data, want) != 0)
         test_fail(file, line, "%s holds \"%s\", expected \"%s\"", path, got.data, want);
     cordon_root_data_free(&got);
+}
+
+int write_text(struct fixture *f, const char *path, const char *content)
+{
+    return cordon_root_write_file(f->root, path, content, strlen(content), false, &f->err);
+}
+
+int append_text(struct fixture *f, const char *path, const char *content)
+{
+    return cordon_root_append_file(f->root, path, content, strlen(content), &f->err);
+}
+
+bool exists(struct fixture *f, const char *path)
+{
+    bool there = false;
+    WORKS(f, cordon_root_exists(f->root, path, &there, &f->err));
+    return there;
+}
+
+int rm(struct fixture *f, const char *path, bool recursive, bool force)
+{
+    const struct cordon_root_rm_options o = {.size = sizeof o, .recursive = recursive,
+                                             .force = force};
+    return cordon_root_rm(f->root, &path, 1, &o, &f->err);
+}
+
+void for_each_form_at_once(void (*body)(const struct form *form))
+{
+    pid_t pids[4];
+    for (size_t i = 0; i < 4; i++) {
+        pids[i] = fork();
+        if (pids[i] == 0) {
+            body(&forms[i]);
+            exit(0); /* not _exit(): LeakSanitizer reports here */
+        }
+    }
+    for (size_t i = 0; i < 4; i++) {
+        int status = 0;
+        waitpid(pids[i], &status, 0);
+        if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+            test_fail(__FILE__, __LINE__, "for %s: ended with %d", forms[i].name, status);
+    }
 }

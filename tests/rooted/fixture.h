@@ -32,7 +32,8 @@ struct fixture {
 };
 
 /* Makes the directories and opens a root with these flags. */
-void fixture_open(struct fixture *f, uint32_t flags);
+/* nonnull: gcc warns of a NULL that it imagines when it adds the checks of sanitizers. */
+__attribute__((nonnull)) void fixture_open(struct fixture *f, uint32_t flags);
 /* Opens the root again with the options as they are now. */
 void fixture_reopen(struct fixture *f);
 void fixture_close(struct fixture *f);
@@ -81,10 +82,35 @@ void make_escapes(const struct fixture *f, const struct form *form);
     } while (0)
 
 /* No field of the error holds a host location. */
-void check_no_leak(const struct fixture *f, const char *file, int line);
+__attribute__((nonnull)) void check_no_leak(const struct fixture *f, const char *file, int line);
 
 /* Content through the interface, compared. */
 void check_content(struct fixture *f, const char *path, const char *want, const char *file,
                    int line);
 #define CHECK_CONTENT(f, path, want) check_content((f), (path), (want), __FILE__, __LINE__)
 #define CHECK_HOST(path, want) CHECK_STR(host_read(path), want)
+
+/* Runs `body` on a fresh fixture for each mode and each form. */
+#define EVERYWHERE(name)                                                           \
+    static void name##_body(struct fixture *f, const struct form *form, uint32_t flags); \
+    TEST(name)                                                                     \
+    {                                                                              \
+        FOR_EACH_MODE(flags) FOR_EACH_FORM(form)                                   \
+        {                                                                          \
+            struct fixture f;                                                      \
+            fixture_open(&f, flags);                                               \
+            name##_body(&f, form, flags);                                          \
+            fixture_close(&f);                                                     \
+        }                                                                          \
+    }                                                                              \
+    static void name##_body(struct fixture *f, const struct form *form,            \
+                            uint32_t flags __attribute__((unused)))
+
+/* Through the interface, with text. */
+int write_text(struct fixture *f, const char *path, const char *content);
+int append_text(struct fixture *f, const char *path, const char *content);
+bool exists(struct fixture *f, const char *path);
+int rm(struct fixture *f, const char *path, bool recursive, bool force);
+
+/* The body for each form, all at the same time: for tests that mostly wait. */
+void for_each_form_at_once(void (*body)(const struct form *form));

@@ -24,36 +24,38 @@ static void nothing(struct fixture *f)
     CHECK_INT(cordon_root_sync_next(f->root, 800, &e, &f->err), 0);
 }
 
+static void edit(const struct form *form)
+{
+    struct fixture f;
+    fixture_open(&f, 0);
+    char path[64];
+    strcpy(path, at(form, "a"));
+    host_write(host(&f, form, "a"), "one");
+    WORKS(&f, cordon_root_sync_fs_watch(f.root, path, true, &f.err));
+    host_write(host(&f, form, "a"), "one two");
+    expect(&f, "change", path, "one two");
+    /* A save through the interface is no news to those who edit. */
+    WORKS(&f, cordon_root_write_file(f.root, path, "mine", 4, true, &f.err));
+    nothing(&f);
+    /* But another's edit right after it is. */
+    host_write(host(&f, form, "a"), "theirs");
+    expect(&f, "change", path, "theirs");
+    unlink(host(&f, form, "a"));
+    expect(&f, "delete", path, "");
+    host_write(host(&f, form, "a"), "back");
+    expect(&f, "change", path, "back");
+    WORKS(&f, cordon_root_unlink(f.root, path, &f.err));
+    expect(&f, "delete", path, "");
+    nothing(&f);
+    WORKS(&f, cordon_root_sync_fs_watch(f.root, path, false, &f.err));
+    host_write(host(&f, form, "a"), "nobody listens");
+    nothing(&f);
+    fixture_close(&f);
+}
+
 TEST(tells_what_others_change_while_somebody_edits)
 {
-    FOR_EACH_FORM(form)
-    {
-        struct fixture f;
-        fixture_open(&f, 0);
-        char path[64];
-        strcpy(path, at(form, "a"));
-        host_write(host(&f, form, "a"), "one");
-        WORKS(&f, cordon_root_sync_fs_watch(f.root, path, true, &f.err));
-        host_write(host(&f, form, "a"), "one two");
-        expect(&f, "change", path, "one two");
-        /* A save through the interface is no news to those who edit. */
-        WORKS(&f, cordon_root_write_file(f.root, path, "mine", 4, true, &f.err));
-        nothing(&f);
-        /* But another's edit right after it is. */
-        host_write(host(&f, form, "a"), "theirs");
-        expect(&f, "change", path, "theirs");
-        unlink(host(&f, form, "a"));
-        expect(&f, "delete", path, "");
-        host_write(host(&f, form, "a"), "back");
-        expect(&f, "change", path, "back");
-        WORKS(&f, cordon_root_unlink(f.root, path, &f.err));
-        expect(&f, "delete", path, "");
-        nothing(&f);
-        WORKS(&f, cordon_root_sync_fs_watch(f.root, path, false, &f.err));
-        host_write(host(&f, form, "a"), "nobody listens");
-        nothing(&f);
-        fixture_close(&f);
-    }
+    for_each_form_at_once(edit);
 }
 
 TEST(remembers_snapshots_across_roots)

@@ -52,12 +52,6 @@ static unsigned depth_of(int dir)
     return levels;
 }
 
-static int rm(struct fixture *f, const char *path)
-{
-    const struct cordon_root_rm_options o = {.size = sizeof o, .recursive = true};
-    return cordon_root_rm(f->root, &path, 1, &o, &f->err);
-}
-
 static int cp(struct fixture *f, const char *from, const char *to)
 {
     const struct cordon_root_cp_options o = {.size = sizeof o, .recursive = true};
@@ -75,8 +69,8 @@ TEST(copies_and_removes_a_tree_of_20000_levels)
     make_deep(open(host(&f, forms, "deep"), O_RDONLY | O_DIRECTORY), DEEP);
     WORKS(&f, cp(&f, "deep", "copy"));
     CHECK_INT(depth_of(open(host(&f, forms, "copy"), O_RDONLY | O_DIRECTORY)), DEEP);
-    WORKS(&f, rm(&f, "copy"));
-    WORKS(&f, rm(&f, "deep"));
+    WORKS(&f, rm(&f, "copy", true, false));
+    WORKS(&f, rm(&f, "deep", true, false));
     CHECK(!host_exists(host(&f, forms, "deep")) && !host_exists(host(&f, forms, "copy")));
     fixture_close(&f);
 }
@@ -120,8 +114,8 @@ TEST(handles_100000_siblings)
     WORKS(&f, cordon_root_readdir(f.root, "copy", true, &l, &f.err));
     CHECK_INT(l.count, WIDE);
     cordon_root_entries_free(&l);
-    WORKS(&f, rm(&f, "copy"));
-    WORKS(&f, rm(&f, "wide"));
+    WORKS(&f, rm(&f, "copy", true, false));
+    WORKS(&f, rm(&f, "wide", true, false));
     fixture_close(&f);
 }
 

@@ -37,39 +37,41 @@ static const char *next(struct fixture *f, struct cordon_root_watch *w, int ms)
 #define NEXT(want) CHECK_STR(next(&f, w, LONG), want)
 #define NO_MORE() CHECK_STR(next(&f, w, QUIET), "")
 
+static void live_in_a_directory(const struct form *form)
+{
+    struct fixture f;
+    fixture_open(&f, 0);
+    host_write(host(&f, form, "old"), "x");
+    host_mkdir(host(&f, form, "olddir"));
+    const struct cordon_root_watch_options none = {0};
+    struct cordon_root_watch *w = start(&f, at(form, ""), none);
+    NO_MORE(); /* what is there at the start is no news */
+    host_mkdir(host(&f, form, "dir"));
+    NEXT("addDir dir");
+    host_symlink("nowhere", host(&f, form, "link"));
+    NEXT("add link");
+    host_write(host(&f, form, "old"), "changed");
+    NEXT("change old");
+    NO_MORE();
+    chmod(host(&f, form, "old"), 0600);
+    NEXT("change old");
+    host_write(host(&f, form, "dir/inner"), "");
+    NO_MORE(); /* depth 0 */
+    CHECK(rename(host(&f, form, "old"), host(&f, form, "new")) == 0);
+    NEXT("add new");
+    NEXT("unlink old");
+    unlink(host(&f, form, "new"));
+    NEXT("unlink new");
+    CHECK(rmdir(host(&f, form, "olddir")) == 0);
+    NEXT("unlinkDir olddir");
+    NO_MORE();
+    cordon_root_watch_close(w);
+    fixture_close(&f);
+}
+
 TEST(says_what_happens_in_a_directory)
 {
-    FOR_EACH_FORM(form)
-    {
-        struct fixture f;
-        fixture_open(&f, 0);
-        host_write(host(&f, form, "old"), "x");
-        host_mkdir(host(&f, form, "olddir"));
-        const struct cordon_root_watch_options none = {0};
-        struct cordon_root_watch *w = start(&f, at(form, ""), none);
-        NO_MORE(); /* what is there at the start is no news */
-        host_mkdir(host(&f, form, "dir"));
-        NEXT("addDir dir");
-        host_symlink("nowhere", host(&f, form, "link"));
-        NEXT("add link");
-        host_write(host(&f, form, "old"), "changed");
-        NEXT("change old");
-        NO_MORE();
-        chmod(host(&f, form, "old"), 0600);
-        NEXT("change old");
-        host_write(host(&f, form, "dir/inner"), "");
-        NO_MORE(); /* depth 0 */
-        CHECK(rename(host(&f, form, "old"), host(&f, form, "new")) == 0);
-        NEXT("add new");
-        NEXT("unlink old");
-        unlink(host(&f, form, "new"));
-        NEXT("unlink new");
-        CHECK(rmdir(host(&f, form, "olddir")) == 0);
-        NEXT("unlinkDir olddir");
-        NO_MORE();
-        cordon_root_watch_close(w);
-        fixture_close(&f);
-    }
+    for_each_form_at_once(live_in_a_directory);
 }
 
 TEST(sees_a_replaced_file_as_changed_and_no_temporary_name)

@@ -48,7 +48,7 @@ TEST(the_document_has_its_fields_in_order)
     static const char *const keys[] = {
         "version", "status", "rc", "reason", "stdout", "stderr", "duration_ms", "cmd", "traceId",
         "enforced", "profile", "backend", "exit", "stdout_bytes", "stderr_bytes",
-        "stdout_truncated", "stderr_truncated", "usage", "violations", "warnings", "cordon"};
+        "stdout_truncated", "stderr_truncated", "usage", "violations", "violations_total", "warnings", "cordon"};
     begin();
     const struct json *m = written()->first;
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++, m = m->next) {
@@ -130,13 +130,12 @@ TEST(a_fake_result_in_the_output_stays_output)
 
 TEST(modules_and_violations_appear_where_they_are)
 {
-    static const struct result_violation violations[] = {
+    static struct result_violation violations[] = {
         {.op = "open for writing", .path = "/x", .pid = 4, .comm = "python3", .rule = "guard",
          .count = 2}};
     static const struct json value = {.type = JSON_INT, .text = "7", .len = 1};
     begin();
-    context.violations = violations;
-    context.violation_count = 1;
+    r.violations = (struct result_violations){.items = violations, .count = 1, .total = 2};
     context.module_id = "a.b";
     context.value = &value;
     context.bwrap_path = "/usr/bin/bwrap";

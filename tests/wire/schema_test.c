@@ -116,15 +116,15 @@ TEST(the_policy_schema_has_the_ranges_that_are_checked)
 
 TEST(the_result_schema_has_the_keys_that_are_written)
 {
-    static const struct result_violation violation = {
+    struct result_violation violation = {
         .op = "o", .path = "/", .pid = 1, .comm = "c", .rule = "r", .count = 1, .test = "t"};
     static const struct json value = {.type = JSON_NULL};
     const struct result_context context = {
-        .profile = "stage", .module_id = "m", .value = &value, .bwrap_path = "/usr/bin/bwrap",
-        .violations = &violation, .violation_count = 1};
+        .profile = "stage", .module_id = "m", .value = &value, .bwrap_path = "/usr/bin/bwrap"};
     struct result r;
     BUF_AUTO out = BUF_INIT(1 << 16);
     result_init(&r);
+    r.violations = (struct result_violations){.items = &violation, .count = 1};
     result_write_json(&r, &context, &out);
     const struct json *document = parse(out.data, out.len);
     const struct json *root = schema("result.schema.json");

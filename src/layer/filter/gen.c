@@ -72,7 +72,8 @@ enum label {
     RETURN_LOCAL,   /* a unix socket where it would be the host's */
     RETURN_DENIED,  /* EPERM in every variant: programs live with it */
     RETURN_PROOF,
-    LAST_RETURN = RETURN_PROOF,
+    RETURN_NOTIFY, /* whoever listens decides */
+    LAST_RETURN = RETURN_NOTIFY,
     BLOCK, /* + enum verdict */
     TREE = BLOCK + VERDICT_COUNT,
     LABELS = TREE + MAX_RANGES,
@@ -438,7 +439,27 @@ static uint32_t value_of(int label, const struct seccomp_choice *choice)
     case RETURN_LOCAL: return error | EAFNOSUPPORT;
     case RETURN_DENIED: return error | EPERM;
     case RETURN_PROOF: return error | (SECCOMP_PROOF_ERRNO + seccomp_variant(choice));
+    case RETURN_NOTIFY: return SECCOMP_RET_USER_NOTIF;
     default: abort();
+    }
+}
+
+static void begin(struct program *p, const struct range *ranges, size_t count, const struct architecture *arch)
+{
+    memset(p, 0, sizeof *p);
+    load(p, offsetof(struct seccomp_data, arch));
+    if_equal(p, arch->audit, NEXT, RETURN_FOREIGN);
+    load(p, offsetof(struct seccomp_data, nr));
+    emit_tree(p, ranges, count, TREE + p->nodes++);
+}
+
+static void emit_returns(struct program *p, const struct seccomp_choice *choice)
+{
+    for (int label = RETURN_ALLOW; label <= LAST_RETURN; label++) {
+        if (!p->used[label])
+            continue;
+        place(p, label);
+        emit(p, BPF_RET | BPF_K, value_of(label, choice), NEXT, NEXT);
     }
 }
 
@@ -446,21 +467,58 @@ static void build(struct program *p, const struct seccomp_choice *choice,
                   const struct architecture *arch)
 {
     struct range ranges[MAX_RANGES];
-    size_t count = make_ranges(ranges, choice, arch);
-
-    memset(p, 0, sizeof *p);
-    load(p, offsetof(struct seccomp_data, arch));
-    if_equal(p, arch->audit, NEXT, RETURN_FOREIGN);
-    load(p, offsetof(struct seccomp_data, nr));
-    emit_tree(p, ranges, count, TREE + p->nodes++);
+    begin(p, ranges, make_ranges(ranges, choice, arch), arch);
     for (int verdict = 0; verdict < VERDICT_COUNT; verdict++)
         emit_check(p, (enum verdict)verdict, choice);
-    for (int label = RETURN_ALLOW; label <= LAST_RETURN; label++) {
-        if (!p->used[label])
-            continue;
-        place(p, label);
-        emit(p, BPF_RET | BPF_K, value_of(label, choice), NEXT, NEXT);
+    emit_returns(p, choice);
+}
+
+/* --- programs with a listener --- */
+
+#define WATCHED_NOTIFY RETURN_NOTIFY
+#define WATCHED_ABSENT RETURN_ENOSYS
+#define WATCHED_OPEN_1 (BLOCK + VERDICT_OPEN_1)
+#define WATCHED_OPEN_2 (BLOCK + VERDICT_OPEN_2)
+
+static const struct {
+    const char *name;
+    unsigned set;
+    int label;
+} watched[] = {
+#define WATCHED(name, set, when) {#name, LISTEN_##set, WATCHED_##when},
+#include "layer/filter/watched.def"
+};
+
+/* Foreign numbers for the same calls do not exist here, also where there is no other filter. */
+static void build_listener(struct program *p, unsigned set, const struct architecture *arch)
+{
+    static const struct seccomp_choice plain = {.on_forbidden = FORBIDDEN_ERRNO};
+    struct range ranges[MAX_RANGES];
+    int labels[MAX_CALL];
+    size_t count = 0;
+    for (size_t i = 0; i < MAX_CALL; i++)
+        labels[i] = RETURN_ALLOW;
+    for (size_t i = 0; i < sizeof watched / sizeof watched[0]; i++) {
+        int number = number_of(watched[i].name, arch);
+        if (number >= 0 && (watched[i].set & set) != 0)
+            labels[number] = watched[i].label;
     }
+    for (uint32_t number = 0; number < MAX_CALL; number++)
+        add_range(ranges, &count, number, labels[number]);
+    if (arch->has_x32) {
+        add_range(ranges, &count, X32_FIRST, RETURN_ENOSYS);
+        add_range(ranges, &count, X32_LAST + 1, RETURN_ALLOW);
+    }
+    begin(p, ranges, count, arch);
+    for (unsigned flags = 1; flags <= 2; flags++) {
+        const int block = flags == 1 ? WATCHED_OPEN_1 : WATCHED_OPEN_2;
+        if (!p->used[block])
+            continue;
+        place(p, block);
+        load_argument(p, flags);
+        if_any_bit(p, O_ACCMODE | O_TRUNC | OPEN_MAKES_A_FILE, RETURN_NOTIFY, RETURN_ALLOW);
+    }
+    emit_returns(p, &plain);
 }
 
 static size_t distance(const struct program *p, size_t from, int label)
@@ -472,9 +530,9 @@ static size_t distance(const struct program *p, size_t from, int label)
     return p->place[label] - from - 1;
 }
 
-static void print(const struct program *p, unsigned variant)
+static void print(const struct program *p, const char *kind, unsigned variant)
 {
-    printf("static const struct sock_filter program_%u[] = {\n", variant);
+    printf("static const struct sock_filter %s_%u[] = {\n", kind, variant);
     for (size_t i = 0; i < p->count; i++) {
         const struct instruction *item = &p->items[i];
         printf("    {0x%02x, %zu, %zu, 0x%08x},\n", item->code, distance(p, i, item->yes),
@@ -499,11 +557,18 @@ int main(int argc, char **argv)
     for (unsigned variant = 0; variant < SECCOMP_VARIANTS; variant++) {
         struct seccomp_choice choice = seccomp_choice_of(variant);
         build(&program, &choice, arch);
-        print(&program, variant);
+        print(&program, "program", variant);
+    }
+    for (unsigned set = 1; set < LISTEN_SETS; set++) {
+        build_listener(&program, set, arch);
+        print(&program, "listener", set);
     }
     printf("static const struct sock_fprog programs[SECCOMP_VARIANTS] = {\n");
     for (unsigned variant = 0; variant < SECCOMP_VARIANTS; variant++)
         printf("    PROGRAM(program_%u),\n", variant);
+    printf("};\n\nstatic const struct sock_fprog listeners[LISTEN_SETS] = {\n");
+    for (unsigned set = 1; set < LISTEN_SETS; set++)
+        printf("    [%u] = PROGRAM(listener_%u),\n", set, set);
     printf("};\n");
     return fflush(stdout) == 0 && ferror(stdout) == 0 ? 0 : 1;
 }

@@ -79,6 +79,9 @@ static inline struct seccomp_choice seccomp_choice_of(unsigned variant)
     };
 }
 
+/* Programs of their own, beside the above: which calls wait for an answer. Bits. */
+enum listen_set { LISTEN_FORKS = 1, LISTEN_WRITES = 2, LISTEN_SETS = 4 };
+
 /* The proof call of variant v answers this plus v: far above what a kernel gives, and below 4096,
  * where results stop being errors. */
 #define SECCOMP_PROOF_ERRNO 3900

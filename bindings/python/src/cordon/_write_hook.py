@@ -1,0 +1,144 @@
+"""
+An audit hook that stops writes outside of a project's writable places at the line that tries them.
+
+A nicety: it sees only what Python code asks Python for. Programs that a test starts, C extensions and
+threads of other languages go past it. The guard is the kernel's, by `cordon test`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any, Callable, List, Optional, Sequence, Tuple
+
+_WRITE_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+
+FIX = ('write under tests/ (tmp_path; else tests/artifacts/), or add the path to "writable" '
+       "in cordon.json")
+
+
+class Violation(RuntimeError):
+    """A test tried to write where it may not."""
+
+
+@dataclass(frozen=True)
+class Attempt:
+    op: str
+    path: str
+    test: str
+
+
+def _located(path: Any, directory: Any = -1) -> Optional[str]:
+    """The absolute path that a call means; None: a descriptor, which was judged when it was opened."""
+    if isinstance(path, int) or path is None:
+        return None
+    text = os.fsdecode(path)
+    if isinstance(directory, int) and directory >= 0 and not os.path.isabs(text):
+        return os.path.join(os.readlink(f"/proc/self/fd/{directory}"), text)
+    return os.path.abspath(text) if text else None
+
+
+def _opened(arguments: Tuple[Any, ...]) -> List[Optional[str]]:
+    path, mode, flags = arguments
+    writes = any(c in mode for c in "wax+") if isinstance(mode, str) else bool(flags & _WRITE_FLAGS)
+    return [_located(path)] if writes else []
+
+
+def _first(arguments: Tuple[Any, ...]) -> List[Optional[str]]:
+    """The path is the first argument, and the directory it starts from, if any, the last."""
+    return [_located(arguments[0], arguments[-1])]
+
+
+def _made(arguments: Tuple[Any, ...]) -> List[Optional[str]]:
+    path = _located(arguments[0], arguments[-1])
+    return [] if path is None or os.path.lexists(path) else [path]  # EEXIST is no write
+
+
+def _both(arguments: Tuple[Any, ...]) -> List[Optional[str]]:
+    source, target, source_dir, target_dir = arguments
+    return [_located(source, source_dir), _located(target, target_dir)]
+
+
+def _link(arguments: Tuple[Any, ...]) -> List[Optional[str]]:
+    return [_located(arguments[1], arguments[-1])]
+
+
+def _no_directory(arguments: Tuple[Any, ...]) -> List[Optional[str]]:
+    return [_located(arguments[0])]
+
+
+# event: (words, what it writes to, whether the last component may be a link that is followed)
+_EVENTS: dict[str, Tuple[str, Callable[[Tuple[Any, ...]], List[Optional[str]]], bool]] = {
+    "open": ("open for writing", _opened, True),
+    "os.chmod": ("chmod", _first, True),
+    "os.chown": ("chown", _first, True),
+    "os.link": ("link", _link, False),
+    "os.mkdir": ("mkdir", _made, False),
+    "os.remove": ("unlink", _first, False),
+    "os.removexattr": ("removexattr", _no_directory, True),
+    "os.rename": ("rename", _both, False),
+    "os.rmdir": ("rmdir", _first, False),
+    "os.setxattr": ("setxattr", _no_directory, True),
+    "os.symlink": ("symlink", _link, False),
+    "os.truncate": ("truncate", _no_directory, True),
+    "os.utime": ("utimes", _first, True),
+}
+
+
+class WriteHook:
+    """Python keeps an audit hook for ever: this one is switched on and off."""
+
+    def __init__(self, writable: Sequence[str], caches: Sequence[str], root: str) -> None:
+        self.writable = [os.path.realpath(w) for w in writable]
+        self.caches = list(caches)
+        self.root = os.path.realpath(root)
+        self.extra: List[str] = []
+        self.test = ""
+        self.attempts: List[Attempt] = []
+        self.active = False
+        self._judging = False
+        sys.addaudithook(self._hook)
+
+    def _hook(self, event: str, arguments: Tuple[Any, ...]) -> None:
+        __tracebackhide__ = True  # pytest then shows the line that wrote
+        if not self.active or self._judging:
+            return
+        found = _EVENTS.get(event)
+        if found is None:
+            return
+        self._judging = True
+        try:
+            op, targets, follows = found
+            for path in targets(arguments):
+                if path is not None and not self._may_write(path, follows):
+                    self._refuse(op, path)
+        finally:
+            self._judging = False
+
+    def _may_write(self, path: str, follows: bool) -> bool:
+        parent = os.path.realpath(os.path.dirname(path))
+        real = os.path.realpath(path) if follows else os.path.join(parent, os.path.basename(path))
+        places = [*self.writable, *self.extra]
+        if any(real == p or real.startswith(p + os.sep) for p in places):
+            return True
+        if real.startswith(("/dev/", "/proc/")):
+            return True
+        return self._is_cache(real) or not self._would_work(real)
+
+    def _is_cache(self, real: str) -> bool:
+        if not real.startswith(self.root + os.sep):
+            return False
+        components = real[len(self.root) + 1:].split(os.sep)
+        return any(fnmatchcase(c, pattern) for c in components for pattern in self.caches)
+
+    @staticmethod
+    def _would_work(real: str) -> bool:
+        """A test may well assert that a write fails: what the system refuses is left to it."""
+        return os.access(real if os.path.lexists(real) else os.path.dirname(real), os.W_OK)
+
+    def _refuse(self, op: str, path: str) -> None:
+        __tracebackhide__ = True
+        self.attempts.append(Attempt(op, path, self.test))
+        raise Violation(f"TEST_SANDBOX_VIOLATION: attempted to write to {path} ({op})\n  fix: {FIX}")

@@ -1,0 +1,171 @@
+"""Results: how a run ended, what was enforced, and what it used."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Dict, List, Mapping, Optional, TypedDict
+
+
+class SandboxResultV2(TypedDict):
+    """The result of document 001."""
+
+    version: int
+    status: str
+    rc: int
+    reason: str
+    stdout: str
+    stderr: str
+    duration_ms: int
+    cmd: List[str]
+    traceId: str
+    enforced: Dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Enforcement:
+    """One line of the ledger: `applied` is what was proven, never what was hoped for."""
+
+    requested: Any
+    applied: bool
+    mechanism: str
+    details: str
+
+    @property
+    def missing(self) -> bool:
+        """Asked for, and not enforced."""
+        return self.requested not in (None, False) and not self.applied
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A write that was refused."""
+
+    op: str
+    path: str
+    comm: str
+    rule: str
+    count: int
+    pid: int = field(compare=False)
+    test: Optional[str] = None
+
+
+@dataclass(frozen=True)
+class Usage:
+    cpu_ms: int
+    max_rss_bytes: Optional[int]
+    processes: int
+
+
+# What happened, in words; the rest of a sentence that begins with the command.
+_STORIES = {
+    "OK": "ran and ended with 0",
+    "TIMEOUT": "was stopped: the time limit was reached",
+    "CPU_LIMIT": "was stopped: it used all of its CPU time",
+    "MEM_LIMIT": "was stopped: it used more memory than allowed",
+    "OUTPUT_LIMIT": "was stopped: it wrote more output than allowed",
+    "KILLED_TERM": "was ended by SIGTERM",
+    "KILLED_KILL": "was ended by SIGKILL",
+    "FORBIDDEN_SYSCALL": "was stopped: it made a system call that is forbidden inside",
+    "POLICY_VIOLATION": "tried to change something outside of its writable places",
+    "OUTPUT_PARSE_FAILED": "ended well and did not print exactly one JSON value",
+    "SPAWN_FAILED": "could not be started",
+    "INTERNAL_ERROR": "was not started: the sandbox could not be built as asked",
+}
+
+
+@dataclass(frozen=True)
+class Result:
+    """
+    The result document. Two runs of the same thing compare equal: what differs by nature (trace id,
+    duration, usage, process ids) does not count.
+    """
+
+    version: int
+    status: str
+    rc: int
+    reason: str
+    stdout: str
+    stderr: str
+    duration_ms: int = field(compare=False)
+    cmd: List[str]
+    trace_id: str = field(compare=False)
+    enforced: Dict[str, Enforcement]
+    profile: str
+    backend: Dict[str, Any]
+    exit: Dict[str, Any]
+    stdout_bytes: int
+    stderr_bytes: int
+    stdout_truncated: bool
+    stderr_truncated: bool
+    usage: Usage = field(compare=False)
+    violations: List[Violation]
+    warnings: List[str]
+    cordon: Dict[str, Any]
+    value: Any = None
+    module_id: Optional[str] = None
+    stdout_data: bytes = field(default=b"", repr=False)
+    """The captured bytes as they were, up to the cap; `stdout` is their text."""
+    stderr_data: bytes = field(default=b"", repr=False)
+    document: Dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def ok(self) -> bool:
+        return self.status == "OK"
+
+    def explain(self) -> str:
+        """In plain words: what happened, what was blocked, what was weaker than asked."""
+        command = " ".join(self.cmd) or "nothing"
+        lines = [f"`{_printable(command)}` {self._story()}, after {self.duration_ms / 1000:.1f} s."]
+        if self.reason:
+            lines.append(f"Reason: {_printable(self.reason)}")
+        for name, entry in self.enforced.items():
+            if entry.missing:
+                lines.append(f"Weaker than asked: {name} was not enforced ({_printable(entry.details)}).")
+        for violation in self.violations:
+            where = f" in {_printable(violation.test)}" if violation.test else ""
+            times = f", {violation.count} times" if violation.count > 1 else ""
+            lines.append(f"Blocked: {_printable(violation.op)} of {_printable(violation.path)} by "
+                         f"{_printable(violation.comm)}{where}{times}.")
+        for stream in ("stdout", "stderr"):
+            if getattr(self, f"{stream}_truncated"):
+                lines.append(f"{stream} was cut: {getattr(self, f'{stream}_bytes')} bytes were written.")
+        lines += [f"Warning: {_printable(w)}" for w in self.warnings]
+        return "\n".join(lines)
+
+    def _story(self) -> str:
+        if self.status == "NONZERO_EXIT":
+            return f"ran and ended with {self.exit.get('code', self.rc)}"
+        if self.status == "SIGNALED":
+            return f"was ended by signal {self.exit.get('signal', self.rc - 128)}"
+        return _STORIES.get(self.status, f"ended with the status {self.status}")
+
+
+def _printable(text: str) -> str:
+    """Foreign text must not move the reader's cursor."""
+    return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
+
+
+def result_of(document: Mapping[str, Any], stdout: bytes = b"", stderr: bytes = b"") -> Result:
+    """The dataclass of a result document."""
+    d = dict(document)
+    usage = d.get("usage") or {}
+    known = {name: d[name] for name in (
+        "version", "status", "rc", "reason", "stdout", "stderr", "duration_ms", "cmd", "profile",
+        "backend", "exit", "stdout_bytes", "stderr_bytes", "stdout_truncated", "stderr_truncated",
+        "warnings", "cordon")}
+    return Result(
+        **known, trace_id=d["traceId"], value=d.get("value"), module_id=d.get("module_id"),
+        enforced={name: Enforcement(**entry) for name, entry in d["enforced"].items()},
+        usage=Usage(usage.get("cpu_ms", 0), usage.get("max_rss_bytes"), usage.get("processes", 0)),
+        violations=[Violation(op=v["op"], path=v["path"], comm=v["comm"], rule=v["rule"],
+                              count=v["count"], pid=v["pid"], test=v.get("test"))
+                    for v in d["violations"]],
+        stdout_data=stdout, stderr_data=stderr, document=d)
+
+
+def v2_of(result: Result) -> SandboxResultV2:
+    """The same in the shape of document 001."""
+    return SandboxResultV2(
+        version=result.version, status=result.status, rc=result.rc, reason=result.reason,
+        stdout=result.stdout, stderr=result.stderr, duration_ms=result.duration_ms, cmd=result.cmd,
+        traceId=result.trace_id, enforced=result.document["enforced"])

@@ -1,0 +1,457 @@
+"""A directory, and file operations in it that cannot be led out of it, whoever changes it meanwhile."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import stat as stat_module
+import weakref
+from dataclasses import dataclass
+from typing import Any, Callable, Iterator, List, Optional, Sequence, Union
+
+from . import _root_library as native
+from ._library import library, strings
+
+PathLike = Union[str, "os.PathLike[str]"]
+Progress = Callable[[int, int], bool]
+"""Gets the entries and bytes done so far; returning False stops the call."""
+
+
+class Locked(OSError):
+    """The path is locked by somebody else."""
+
+
+@dataclass(frozen=True)
+class Stat:
+    """As os.stat_result, of which it has the names that matter."""
+
+    st_mode: int
+    st_ino: int
+    st_dev: int
+    st_nlink: int
+    st_uid: int
+    st_gid: int
+    st_size: int
+    st_blksize: int
+    st_blocks: int
+    st_rdev: int
+    st_atime: float
+    st_mtime: float
+    st_ctime: float
+    st_birthtime: float
+
+    def is_dir(self) -> bool:
+        return stat_module.S_ISDIR(self.st_mode)
+
+    def is_file(self) -> bool:
+        return stat_module.S_ISREG(self.st_mode)
+
+    def is_symlink(self) -> bool:
+        return stat_module.S_ISLNK(self.st_mode)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One name of a directory. `size`, `mtime` and `target` are only filled by listing()."""
+
+    name: str
+    parent: str
+    type: str
+    size: int = 0
+    mtime: float = 0.0
+    target: Optional[str] = None
+
+    def is_dir(self) -> bool:
+        return self.type == "d"
+
+    def is_file(self) -> bool:
+        return self.type == "f"
+
+    def is_symlink(self) -> bool:
+        return self.type == "l"
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something changed: add, addDir, change, unlink or unlinkDir."""
+
+    event: str
+    name: str
+    stat: Optional[Stat] = None
+    patch: Optional[str] = None
+
+
+@dataclass(frozen=True)
+class Denial:
+    """A refusal, as it goes into a log: made of the request alone."""
+
+    method: str
+    mode: str
+    path: str
+    code: str
+    message: str
+
+
+def _text(value: Optional[bytes]) -> str:
+    return os.fsdecode(value or b"")
+
+
+def _raise(error: native.Error) -> None:
+    code = _text(error.code)
+    message = _text(error.message)
+    path = _text(error.path) if error.has_path else None
+    dest = _text(error.dest) if error.has_dest else None
+    number = -error.errnum
+    prefix = f"{code}: "
+    reason = message[len(prefix):] if message.startswith(prefix) else message
+    if code == "LOCK":
+        raised: OSError = Locked(number or None, reason, path)
+    else:  # OSError makes FileNotFoundError and the others of the number
+        raised = OSError(number or None, reason.split(", ")[0], path, None, dest)
+    raised.code = code  # type: ignore[attr-defined]
+    raised.syscall = _text(error.syscall)  # type: ignore[attr-defined]
+    raise raised
+
+
+def _stat_of(raw: native.Stat) -> Stat:
+    return Stat(raw.mode, raw.ino, raw.dev, raw.nlink, raw.uid, raw.gid, raw.size, raw.blksize,
+                raw.blocks, raw.rdev, raw.atime_ms / 1000, raw.mtime_ms / 1000, raw.ctime_ms / 1000,
+                raw.birthtime_ms / 1000)
+
+
+def _progress_of(progress: Optional[Progress], failed: List[BaseException]) -> Any:
+    """An exception of the callback stops the call and is raised when it has returned."""
+    if progress is None:
+        return native.PROGRESS_FN()
+    told = progress  # not None from here on
+
+    def call(_user: Any, entries: int, size: int) -> int:
+        try:
+            return 0 if told(entries, size) is not False else 1
+        except BaseException as e:
+            failed.append(e)
+            return 1
+
+    return native.PROGRESS_FN(call)
+
+
+class Watch:
+    """Iterates over what changes; ends with close(), or when what is watched is gone."""
+
+    def __init__(self, root: Root, path: PathLike, options: native.WatchOptions) -> None:
+        pointer = ctypes.c_void_p()
+        root._call("watch_open", root._path(path), ctypes.byref(options), ctypes.byref(pointer))
+        self._root = root  # outlives the watch
+        self._pointer: Optional[int] = pointer.value
+        self._finalizer = weakref.finalize(self, library().cordon_root_watch_close, pointer.value)
+        root._watches.add(self)
+
+    def next(self, timeout: Optional[float] = None) -> Optional[Event]:
+        """The next event; None: nothing happened within `timeout` seconds, or the watch has ended."""
+        left = timeout
+        while self._pointer is not None:
+            # In slices, so that Ctrl-C is heard.
+            slice_s = 0.2 if left is None else min(0.2, max(0.0, left))
+            event = self._take(int(slice_s * 1000))
+            if event is not None or self.done:
+                return event
+            if left is not None:
+                left -= slice_s
+                if left <= 0:
+                    return None
+        return None
+
+    def _take(self, milliseconds: int) -> Optional[Event]:
+        raw = native.Event()
+        error = native.Error()
+        lib = library()
+        got = lib.cordon_root_watch_next(self._pointer, milliseconds, ctypes.byref(raw), ctypes.byref(error))
+        if got < 0:
+            _raise(error)
+        if got == 0:
+            return None
+        try:
+            patch = ctypes.string_at(raw.patch.data, raw.patch.len).decode() if raw.patch.data else None
+            return Event(_text(raw.event), _text(raw.name), _stat_of(raw.stat) if raw.has_stat else None, patch)
+        finally:
+            lib.cordon_root_event_free(ctypes.byref(raw))
+
+    @property
+    def done(self) -> bool:
+        return self._pointer is None or bool(library().cordon_root_watch_done(self._pointer))
+
+    def close(self) -> None:
+        self._pointer = None
+        self._finalizer()
+
+    def __iter__(self) -> Iterator[Event]:
+        while not self.done:
+            event = self.next()
+            if event is not None:
+                yield event
+
+    def __enter__(self) -> Watch:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.close()
+
+
+class Root:
+    """
+    A directory and what is beneath it. Paths are relative to it (or absolute, then `/` is the same
+    directory); `..` stops at the top; links work as long as they stay inside. Errors are those of
+    pathlib, and never hold a path of the host. Usable from several threads at once.
+    """
+
+    def __init__(self, home: PathLike, *, rootfs: Optional[PathLike] = None,
+                 scratch: Optional[PathLike] = None, scratch_alias: Optional[str] = None,
+                 home_aliases: Optional[Sequence[str]] = None, readonly: bool = False,
+                 unsafe: bool = False, strict: bool = False, no_xdev: bool = False,
+                 allow_hardlink: bool = False, allow_symlink: bool = False, leaf_links_act: bool = False,
+                 durable: Union[bool, str] = False, max_read_bytes: int = 0,
+                 on_denial: Optional[Callable[[Denial], None]] = None) -> None:
+        flags = (readonly, unsafe, strict, no_xdev, allow_hardlink, allow_symlink, leaf_links_act)
+        options = native.Options(size=ctypes.sizeof(native.Options), home=os.fsencode(home),
+                                 flags=sum(1 << i for i, on in enumerate(flags) if on),
+                                 max_read_bytes=max_read_bytes)
+        options.sync = {False: 0, "data": 1, True: 2, "full": 2}[durable]
+        options.rootfs = os.fsencode(rootfs) if rootfs is not None else None
+        options.scratch = os.fsencode(scratch) if scratch is not None else None
+        options.scratch_alias = os.fsencode(scratch_alias) if scratch_alias is not None else None
+        if home_aliases is not None:
+            aliases = strings([os.fsencode(a) for a in home_aliases])
+            options.home_aliases = ctypes.cast(aliases, ctypes.POINTER(ctypes.c_char_p))
+            options.home_alias_count = len(home_aliases)
+        if on_denial is not None:
+            options.on_denial = native.DENIAL_FN(lambda _user, d: on_denial(Denial(
+                *(_text(getattr(d.contents, name)) for name in ("method", "mode", "path", "code", "message")))))
+        self._keep = options.on_denial  # the library calls it for as long as the root lives
+        self._watches: weakref.WeakSet[Watch] = weakref.WeakSet()
+        pointer = ctypes.c_void_p()
+        error = native.Error()
+        if library().cordon_root_open(ctypes.byref(options), ctypes.byref(pointer), ctypes.byref(error)) < 0:
+            _raise(error)
+        self._pointer: Optional[int] = pointer.value
+        self._finalizer = weakref.finalize(self, library().cordon_root_close, pointer.value)
+
+    def close(self) -> None:
+        for watch in list(self._watches):
+            watch.close()
+        self._pointer = None
+        self._finalizer()
+
+    def __enter__(self) -> Root:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.close()
+
+    # -- calling the library
+
+    def _path(self, path: PathLike) -> bytes:
+        encoded = os.fsencode(path)
+        if b"\0" in encoded:
+            raise ValueError("embedded null byte")
+        return encoded
+
+    def _call(self, function: str, *arguments: Any) -> None:
+        if self._pointer is None:
+            raise ValueError("the root is closed")
+        error = native.Error()
+        call = getattr(library(), f"cordon_root_{function}")
+        if call(self._pointer, *arguments, ctypes.byref(error)) < 0:
+            _raise(error)
+
+    def _data(self, function: str, *arguments: Any) -> bytes:
+        out = native.Data()
+        self._call(function, *arguments, ctypes.byref(out))
+        try:
+            return ctypes.string_at(out.data, out.len) if out.data else b""
+        finally:
+            library().cordon_root_data_free(ctypes.byref(out))
+
+    def _entries(self, function: str, *arguments: Any) -> List[Entry]:
+        out = native.Entries()
+        self._call(function, *arguments, ctypes.byref(out))
+        try:
+            return [Entry(_text(e.name), _text(e.parent), e.type.decode(), e.size, e.mtime_ms / 1000,
+                          _text(e.link_target) if e.link_target is not None else None)
+                    for e in out.entries[:out.count]]
+        finally:
+            library().cordon_root_entries_free(ctypes.byref(out))
+
+    # -- reading
+
+    def read_bytes(self, path: PathLike, *, lock: float = 0) -> bytes:
+        """`lock`: seconds for which nobody else may read it with a lock; Locked if somebody does."""
+        return self._data("read_file", self._path(path), int(lock * 1000))
+
+    def read_text(self, path: PathLike, encoding: str = "utf-8", errors: str = "strict", *,
+                  lock: float = 0) -> str:
+        return self.read_bytes(path, lock=lock).decode(encoding, errors)
+
+    def lock(self, path: PathLike, seconds: float) -> None:
+        """0 seconds: unlock."""
+        self._call("lock_file", self._path(path), int(seconds * 1000))
+
+    def stat(self, path: PathLike) -> Stat:
+        return self._stat("stat", path)
+
+    def lstat(self, path: PathLike) -> Stat:
+        return self._stat("lstat", path)
+
+    def _stat(self, function: str, path: PathLike) -> Stat:
+        out = native.Stat()
+        self._call(function, self._path(path), ctypes.byref(out))
+        return _stat_of(out)
+
+    def exists(self, path: PathLike) -> bool:
+        out = ctypes.c_bool()
+        self._call("exists", self._path(path), ctypes.byref(out))
+        return out.value
+
+    def is_dir(self, path: PathLike) -> bool:
+        return self._is(path, Stat.is_dir)
+
+    def is_file(self, path: PathLike) -> bool:
+        return self._is(path, Stat.is_file)
+
+    def _is(self, path: PathLike, kind: Callable[[Stat], bool]) -> bool:
+        try:
+            return kind(self.stat(path))
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+
+    def readlink(self, path: PathLike) -> str:
+        return _text(self._data("readlink", self._path(path)))
+
+    def resolve(self, path: PathLike) -> str:
+        """Where it is once every link is followed, as this root's callers would write it."""
+        return _text(self._data("realpath", self._path(path)))
+
+    def iterdir(self, path: PathLike = "") -> Iterator[Entry]:
+        """Sorted by name."""
+        return iter(self._entries("readdir", self._path(path), False))
+
+    def walk(self, path: PathLike = "") -> Iterator[Entry]:
+        """Everything beneath; names are relative to `path`, parents come before children."""
+        return iter(self._entries("readdir", self._path(path), True))
+
+    def listing(self, path: PathLike = "") -> List[Entry]:
+        """With size, time and the targets of links; in no order."""
+        return self._entries("get_listing", self._path(path))
+
+    # -- changing
+
+    def write_bytes(self, path: PathLike, data: bytes) -> int:
+        """A reader sees the old content or the new, never a part."""
+        self._call("write_file", self._path(path), data, len(data), False)
+        return len(data)
+
+    def write_text(self, path: PathLike, text: str, encoding: str = "utf-8") -> int:
+        self.write_bytes(path, text.encode(encoding))
+        return len(text)
+
+    def write_delta(self, path: PathLike, text: str, base: Optional[str] = None, *, min_length: int = 1024) -> None:
+        """Writes `text`; with `base`, what the caller believes is there, as a patch of it."""
+        content = text.encode()
+        known = base.encode() if base is not None else None
+        self._call("write_file_delta", self._path(path), content, len(content), known,
+                   len(known) if known is not None else 0, min_length, False)
+
+    def append_bytes(self, path: PathLike, data: bytes) -> int:
+        self._call("append_file", self._path(path), data, len(data))
+        return len(data)
+
+    def append_text(self, path: PathLike, text: str, encoding: str = "utf-8") -> int:
+        self.append_bytes(path, text.encode(encoding))
+        return len(text)
+
+    def truncate(self, path: PathLike, length: int = 0) -> None:
+        self._call("truncate", self._path(path), length)
+
+    def chmod(self, path: PathLike, mode: int) -> None:
+        self._call("chmod", self._path(path), mode)
+
+    def utime(self, path: PathLike, atime: float, mtime: float) -> None:
+        self._call("utimes", self._path(path), atime, mtime)
+
+    def mkdir(self, path: PathLike, mode: int = 0o777, parents: bool = False, exist_ok: bool = False) -> None:
+        """As pathlib's."""
+        try:
+            self._call("mkdir", self._path(path), False, mode)
+        except FileNotFoundError:
+            if not parents:
+                raise
+            self._call("mkdir", self._path(path), True, mode)
+        except FileExistsError:
+            if not exist_ok or not self.is_dir(path):
+                raise
+
+    def rmdir(self, path: PathLike) -> None:
+        self._call("rmdir", self._path(path), False)
+
+    def unlink(self, path: PathLike, missing_ok: bool = False) -> None:
+        try:
+            self._call("unlink", self._path(path))
+        except FileNotFoundError:
+            if not missing_ok:
+                raise
+
+    def rmtree(self, path: PathLike, missing_ok: bool = False, progress: Optional[Progress] = None) -> None:
+        failed: List[BaseException] = []
+        options = native.RmOptions(size=ctypes.sizeof(native.RmOptions), recursive=True,
+                                   force=missing_ok, progress=_progress_of(progress, failed))
+        self._with_callback(failed, "rm", strings([self._path(path)]), 1, ctypes.byref(options))
+
+    def rename(self, source: PathLike, target: PathLike) -> None:
+        self._call("rename", self._path(source), self._path(target))
+
+    def move(self, source: PathLike, target: PathLike, overwrite: bool = False) -> None:
+        """Also from one base to another, by a copy."""
+        self._call("move", self._path(source), self._path(target), overwrite)
+
+    def copy(self, source: PathLike, target: PathLike) -> None:
+        """One file."""
+        self._call("copy_file", self._path(source), self._path(target))
+
+    def copytree(self, source: PathLike, target: PathLike, *, overwrite: bool = True,
+                 preserve_times: bool = False, progress: Optional[Progress] = None) -> None:
+        failed: List[BaseException] = []
+        options = native.CpOptions(size=ctypes.sizeof(native.CpOptions), recursive=True,
+                                   keep_existing=not overwrite, error_on_exist=not overwrite,
+                                   preserve_timestamps=preserve_times,
+                                   progress=_progress_of(progress, failed))
+        self._with_callback(failed, "cp", self._path(source), self._path(target), ctypes.byref(options))
+
+    def _with_callback(self, failed: List[BaseException], function: str, *arguments: Any) -> None:
+        try:
+            self._call(function, *arguments)
+        except OSError:
+            if failed:
+                raise failed[0] from None
+            raise
+
+    def link(self, existing: PathLike, path: PathLike) -> None:
+        self._call("link", self._path(existing), self._path(path))
+
+    def symlink(self, target: PathLike, path: PathLike) -> None:
+        self._call("symlink", self._path(target), self._path(path))
+
+    # -- watching
+
+    def watch(self, path: PathLike = "", *, stats: bool = False, patch: bool = False,
+              close_on_unlink: bool = False, max_queue: int = 0, stability: float = 0.5) -> Watch:
+        """Armed when it returns. `stability`: seconds that a file must rest before it is told of."""
+        return Watch(self, path, native.WatchOptions(
+            size=ctypes.sizeof(native.WatchOptions), max_queue=max_queue, stats=stats, patch=patch,
+            close_on_unlink=close_on_unlink, stability_ms=int(stability * 1000)))
+
+    def counters(self) -> dict[str, int]:
+        """Calls, failures, refusals and the rest of what was counted."""
+        if self._pointer is None:
+            raise ValueError("the root is closed")
+        out = native.Counters()
+        library().cordon_root_counters(self._pointer, ctypes.byref(out))
+        return {name: getattr(out, name) for name, _type in native.Counters._fields_}

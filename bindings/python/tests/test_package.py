@@ -1,0 +1,56 @@
+"""The package as it is installed: types, contents, no registry, nothing of the environment's."""
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parent.parent
+
+
+@pytest.mark.skipif(shutil.which("mypy") is None, reason="mypy is not installed")
+def test_types():
+    checked = subprocess.run(["mypy", "--cache-dir=/dev/null"], cwd=PACKAGE, capture_output=True, text=True)
+    assert checked.returncode == 0, checked.stdout
+
+
+def test_what_the_wheel_holds(site):
+    wheel, = (site.parent / "dist").glob("*.whl")
+    names = set(zipfile.ZipFile(wheel).namelist())
+    modules = {f"cordon/{p.name}" for p in (PACKAGE / "src/cordon").glob("*.py")}
+    rest = {n for n in names - modules if ".dist-info/" not in n}
+    assert modules <= names
+    assert rest == {"cordon/py.typed", "cordon/_native/libcordon.so.0", "cordon-0.1.0.data/scripts/cordon"}
+
+
+def test_pip_installs_a_checkout_without_a_registry(tmp_path):
+    pip = subprocess.run([sys.executable, "-m", "pip", "install", "--no-index", "--quiet", "--target",
+                          str(tmp_path / "there"), str(PACKAGE)], capture_output=True, text=True)
+    if "No module named pip" in pip.stderr:
+        pytest.skip("pip is not installed")
+    assert pip.returncode == 0, pip.stderr
+    ran = subprocess.run([sys.executable, "-c", "import cordon; print(cordon.run(['true']).status)"],
+                         env={"PYTHONPATH": str(tmp_path / "there")}, capture_output=True, text=True)
+    assert ran.stdout == "OK\n", ran.stderr
+
+
+def test_the_environment_does_not_choose_the_library(tmp_path, site):
+    (tmp_path / "libcordon.so.0").write_bytes(b"not a library")
+    variables = {"PYTHONPATH": str(site), "LD_LIBRARY_PATH": str(tmp_path), "PKG_CONFIG_PATH": str(tmp_path)}
+    ran = subprocess.run([sys.executable, "-c", "import cordon; print(cordon.run(['true']).status)"],
+                         env=variables, cwd=tmp_path, capture_output=True, text=True)
+    assert ran.stdout == "OK\n", ran.stderr
+
+
+def test_a_missing_library_says_so(tmp_path, site):
+    if any(os.path.exists(f"{d}/libcordon.so.0") for d in ("/usr/local/lib", "/usr/lib/x86_64-linux-gnu",
+                                                         "/usr/local/lib/x86_64-linux-gnu")):
+        pytest.skip("libcordon is installed on this machine")
+    shutil.copytree(site / "cordon", tmp_path / "cordon", ignore=shutil.ignore_patterns("_native"))
+    ran = subprocess.run([sys.executable, "-c", "import cordon; cordon.run(['true'])"],
+                         env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True)
+    assert "libcordon.so.0 is not there: install cordon" in ran.stderr

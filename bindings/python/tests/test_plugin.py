@@ -1,0 +1,111 @@
+"""The pytest plugin, in sessions of their own."""
+
+import os
+
+import pytest
+
+SUITE = """
+    import os, subprocess
+    import pytest
+
+    def test_fine(tmp_path, cordon_config):
+        (tmp_path / "x").write_text("1")
+        assert cordon_config.read_text() and "tests/artifacts" in str(cordon_config)
+
+    def test_missing():
+        with pytest.raises(FileNotFoundError):
+            open("/no/such/directory/x", "w")
+
+    def test_there_already():
+        os.makedirs("out", exist_ok=True)
+
+    @pytest.mark.cordon(writable=["out"])
+    def test_marked():
+        open("out/y", "w").close()
+"""
+WRITES = """
+    def test_writes():
+        open("config.toml", "w").write("gone")
+"""
+SWALLOWS = """
+    import os
+    def test_swallows():
+        try:
+            os.rename("config.toml", "gone")
+        except Exception:
+            pass
+"""
+
+
+@pytest.fixture
+def project(pytester, site, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(site))
+    monkeypatch.delenv("CORDON_TEST_CONFIG", raising=False)
+    monkeypatch.delenv("CORDON_TEST_IN_PROCESS", raising=False)
+    root = pytester.path
+    (root / "tests").mkdir()
+    (root / "out").mkdir()
+    (root / "pytest.ini").write_text("[pytest]\n")
+    (root / "config.toml").write_text("real")
+
+    def run(*arguments, **files):
+        for name, body in files.items():
+            pytester.makepyfile(**{f"tests/test_{name}": body})
+        return pytester.runpytest_subprocess(*arguments, timeout=120)
+
+    run.root = root
+    return run
+
+
+def test_a_clean_session(project):
+    result = project("-v", fine=SUITE)
+    result.assert_outcomes(passed=4)
+    result.stdout.fnmatch_lines(["cordon: a hook in this process*the guard is --cordon"])
+    assert result.ret == 0 and not (project.root / "tests/artifacts").exists()
+
+
+def test_a_write_fails_at_its_line(project):
+    result = project(bad=WRITES)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*TEST_SANDBOX_VIOLATION: attempted to write to *config.toml*",
+                                 "*fix: write under tests/*", "tests/test_bad.py:2: Violation", "*= cordon =*",
+                                 "*config.toml (open for writing) in tests/test_bad.py::test_writes"])
+    assert (project.root / "config.toml").read_text() == "real"
+
+
+def test_a_swallowed_error_fails_the_session(project):
+    result = project(sly=SWALLOWS)
+    assert result.ret == 1 and (project.root / "config.toml").exists()
+    result.stdout.fnmatch_lines(["*attempted to write to *config.toml (rename) in tests/test_sly.py::test_swallows"])
+
+
+def test_what_the_hook_does_not_see(project):
+    """The nicety is none of the kernel's: a program that a test starts goes past it."""
+    past = "import os\n    def test_past(): assert os.system('echo gone > config.toml') == 0"
+    assert project(past="    " + past).ret == 0
+    assert (project.root / "config.toml").read_text() == "gone\n"
+
+
+def test_junit_and_xdist(project):
+    result = project("-n", "2", "--junitxml=report.xml", fine=SUITE, bad=WRITES, sly=SWALLOWS)
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["*config.toml (rename) in tests/test_sly.py::test_swallows"])
+    report = (project.root / "report.xml").read_text()
+    assert 'tests="6"' in report and "TEST_SANDBOX_VIOLATION" in report
+
+
+def test_writable_places_of_cordon_json(project):
+    (project.root / "cordon.json").write_text('{"test": {"writable": ["tests", "config.toml"]}}')
+    assert project(bad=WRITES).ret == 0
+    (project.root / "cordon.json").write_text("{nonsense")
+    assert project(bad=WRITES).ret == pytest.ExitCode.USAGE_ERROR
+
+
+def test_switched_off(project):
+    assert project("-p", "no:cordon", bad=WRITES).ret == 0
+
+
+def test_two_sessions_have_two_base_temps(project):
+    body = "def test_a(tmp_path): print('AT', tmp_path)"
+    found = {line for _ in range(2) for line in project("-s", a="    " + body).outlines if "AT " in line}
+    assert len(found) == 2

@@ -1,0 +1,173 @@
+"""Root: pathlib's ways, and no way out."""
+
+import os
+import threading
+
+import cordon
+import pytest
+
+
+@pytest.fixture
+def home(tmp_path):
+    (tmp_path / "outside").write_text("secret")
+    (tmp_path / "home").mkdir()
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def root(home):
+    with cordon.Root(home, allow_symlink=True, allow_hardlink=True) as r:
+        yield r
+
+
+def test_files(root):
+    assert root.write_text("a", "grüß") == 4 and root.read_text("a") == "grüß"
+    root.append_bytes("a", b"!")
+    assert root.read_bytes("a") == "grüß!".encode()
+    root.truncate("a", 2)
+    root.chmod("a", 0o600)
+    root.utime("a", 1, 2)
+    s = root.stat("a")
+    assert (s.st_size, s.st_mode & 0o777, s.st_mtime) == (2, 0o600, 2) and s.is_file()
+    root.write_delta("a", "new", "gr")
+    assert root.read_text("a") == "new"
+
+
+def test_directories(root):
+    root.mkdir("d")
+    with pytest.raises(FileExistsError):
+        root.mkdir("d")
+    root.mkdir("d", exist_ok=True)
+    with pytest.raises(FileNotFoundError):
+        root.mkdir("x/y/z")
+    root.mkdir("x/y/z", parents=True)
+    root.write_text("x/y/z/f", "1")
+    assert [e.name for e in root.walk("x")] == ["y", "y/z", "y/z/f"]
+    assert [(e.name, e.is_dir()) for e in root.iterdir()] == [("d", True), ("x", True)]
+    with pytest.raises(OSError):
+        root.rmdir("x")
+    done = []
+    root.copytree("x", "copy", progress=lambda entries, size: done.append(entries))
+    assert root.read_text("copy/y/z/f") == "1"
+    root.rmtree("x")
+    root.rmtree("x", missing_ok=True)
+    assert not root.exists("x") and root.is_dir("d") and not root.is_file("d")
+
+
+def test_names(root):
+    root.write_text("a", "1")
+    root.rename("a", "b")
+    root.copy("b", "c")
+    root.move("c", "d")
+    root.symlink("b", "l")
+    root.link("b", "h")
+    assert root.readlink("l") == "b" and root.resolve("l") == "b" and root.lstat("l").is_symlink()
+    assert root.stat("h").st_nlink == 2
+    assert {e.name: (e.type, e.target) for e in root.listing()}["l"] == ("l", "b")
+    root.unlink("l")
+    root.unlink("l", missing_ok=True)
+    with pytest.raises(FileNotFoundError) as caught:
+        root.unlink("l")
+    assert caught.value.filename == "l" and caught.value.code == "ENOENT"
+
+
+def test_no_way_out(home, root):
+    os.symlink("../outside", home / "l")
+    os.symlink("..", home / "up")
+    for path in ("l", "up/outside"):
+        with pytest.raises(PermissionError) as caught:
+            root.read_text(path)
+        assert str(home) not in str(caught.value)
+        with pytest.raises(PermissionError):
+            root.write_text(path, "changed")
+    with pytest.raises(FileNotFoundError):
+        root.read_text("../outside")  # stops at the top
+    assert (home.parent / "outside").read_text() == "secret"
+    assert root.counters()["outside"] == 4
+
+
+def test_denials_and_readonly(home):
+    seen = []
+    with cordon.Root(home, readonly=True, on_denial=seen.append) as r:
+        with pytest.raises(OSError):
+            r.write_text("a", "1")
+    assert seen[0].method == "writeFile" and seen[0].path == "a"
+
+
+def test_locks(root):
+    root.write_text("a", "1")
+    assert root.read_text("a", lock=60) == "1"
+    with pytest.raises(cordon.Locked):
+        root.read_text("a", lock=60)
+    root.lock("a", 0)
+    assert root.read_text("a", lock=60) == "1"
+
+
+def test_watch(home, root):
+    with root.watch("", stability=0) as watch:
+        (home / "new").write_text("1")
+        for event in watch:
+            assert (event.event, event.name) == ("add", "new")
+            break
+        assert watch.next(timeout=0.05) is None or True
+    assert watch.done and list(watch) == []
+
+
+def test_closed(home):
+    r = cordon.Root(home)
+    watch = r.watch()
+    r.close()
+    r.close()
+    assert watch.done
+    with pytest.raises(ValueError, match="closed"):
+        r.read_text("a")
+    with pytest.raises(ValueError):
+        cordon.Root(home).read_text("a\0b")
+
+
+def test_an_exception_of_a_callback(root):
+    root.mkdir("d")
+    for i in range(2000):
+        root.write_text(f"d/{i}", "")
+
+    def fail(entries, size):
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError):
+        root.rmtree("d", progress=fail)
+
+
+def test_under_a_race(home, root):
+    """A directory and an escaping link trade places while we read: never the secret."""
+    (home / "d").mkdir()
+    (home / "d" / "outside").write_text("inside")
+    os.symlink("..", home / "other")
+    stop = threading.Event()
+
+    def swap():
+        while not stop.is_set():
+            os.rename(home / "d", home / "t")
+            os.rename(home / "other", home / "d")
+            os.rename(home / "d", home / "other")
+            os.rename(home / "t", home / "d")
+
+    thread = threading.Thread(target=swap)
+    thread.start()
+    naive, seen = set(), set()
+    try:
+        for _ in range(20000):
+            try:
+                naive.add((home / "d" / "outside").read_text())
+            except OSError:
+                pass
+            try:
+                seen.add(root.read_text("d/outside"))
+            except OSError:
+                pass
+            if len(naive) == 2 and seen:
+                break
+    finally:
+        stop.set()
+        thread.join()
+    assert "secret" in naive, "the race was never lost the naive way: nothing is shown"
+    assert seen == {"inside"}

@@ -1,0 +1,147 @@
+"""run(): results, statuses, and what a policy says."""
+
+import asyncio
+import os
+
+import cordon
+import pytest
+
+PYTHON = "/usr/bin/python3"
+
+
+def test_the_first_example():
+    result = cordon.run([PYTHON, "-c", "print(6 * 7)"])
+    assert (result.status, result.rc, result.stdout, result.ok) == ("OK", 0, "42\n", True)
+    assert result.cmd == [PYTHON, "-c", "print(6 * 7)"]
+    assert result.stdout_data == b"42\n"
+    assert result.enforced["network"].applied
+    assert len(result.trace_id) == 32
+
+
+def test_two_runs_compare_equal():
+    one, two = (cordon.run(["sh", "-c", "echo same; exit 3"]) for _ in range(2))
+    assert one == two and one.trace_id != two.trace_id
+    assert one != cordon.run(["sh", "-c", "echo other; exit 3"])
+
+
+@pytest.mark.parametrize("script, limits, status, rc", [
+    ("exit 0", {}, "OK", 0),
+    ("exit 7", {}, "NONZERO_EXIT", 7),
+    ("kill -TERM $$", {}, "KILLED_TERM", 143),
+    ("kill -KILL $$", {}, "KILLED_KILL", 137),
+    ("kill -USR1 $$", {}, "SIGNALED", 138),
+    ("sleep 60", {"wall_ms": 200, "grace_ms": 100}, "TIMEOUT", 124),
+    ("while :; do :; done", {"cpu_ms": 300}, "CPU_LIMIT", 152),
+    ("x=aaaaaaaaaaaaaaaa; while :; do x=$x$x; done", {"mem_bytes": 64 << 20}, "MEM_LIMIT", 137),
+    ("while :; do echo flood; done", {"output_bytes": 4096, "on_overflow": "kill"}, "OUTPUT_LIMIT", 153),
+])
+def test_every_status(script, limits, status, rc):
+    result = cordon.run(["sh", "-c", script], cordon.Policy(limits=cordon.Limits(**limits)))
+    assert (result.status, result.rc) == (status, rc), result.explain()
+
+
+def test_a_command_that_is_not_there():
+    result = cordon.run(["no-such-command"])
+    assert (result.status, result.rc) == ("SPAWN_FAILED", 127)
+    assert "could not be started" in result.explain()
+
+
+def test_input_and_truncation():
+    assert cordon.run(["cat"], input="grüß").stdout == "grüß"
+    assert cordon.run(["cat"], input=b"\xff\0").stdout_data == b"\xff\0"
+    result = cordon.run(["head", "-c", "5000", "/dev/zero"],
+                        cordon.Policy(limits=cordon.Limits(output_bytes=1000)))
+    assert result.ok and result.stdout_truncated and result.stdout_bytes == 5000
+    assert "[TRUNCATED]" in result.stdout
+    assert "stdout was cut: 5000 bytes were written." in result.explain()
+
+
+def test_the_environment_is_the_policys():
+    os.environ["APCORE_SECRET"] = "leak"
+    try:
+        assert "leak" not in cordon.run(["env"]).stdout
+        named = cordon.Policy(env=cordon.Environment(allow=["PATH", "APCORE_SECRET"]))
+        assert "APCORE_SECRET=leak" in cordon.run(["env"], named).stdout
+        assert "APCORE_SECRET=given" in cordon.run(["env"], named, env={"APCORE_SECRET": "given"}).stdout
+    finally:
+        del os.environ["APCORE_SECRET"]
+
+
+def test_binds(tmp_path):
+    (tmp_path / "in").write_text("hello")
+    script = ["sh", "-c", f"cat {tmp_path}/in; echo changed > {tmp_path}/in"]
+    assert "hello" not in cordon.run(script).stdout
+    result = cordon.run(script, cordon.Policy(fs=cordon.Files(ro=[str(tmp_path)])))
+    assert result.stdout == "hello" and not result.ok and (tmp_path / "in").read_text() == "hello"
+    elsewhere = cordon.Files(ro=[cordon.Bind(str(tmp_path), "/data")])
+    assert cordon.run(["cat", "/data/in"], cordon.Policy(fs=elsewhere)).stdout == "hello"
+    missing = cordon.Files(ro=[cordon.Bind("/no/such/place", optional=True)])
+    assert cordon.run(["true"], cordon.Policy(fs=missing)).ok
+
+
+def test_a_refused_start_is_a_result(monkeypatch):
+    monkeypatch.chdir("/")  # which the agent profile would have to give away
+    refused = cordon.run(["true"], profile="agent")
+    assert refused.status == "INTERNAL_ERROR" and "was not started" in refused.explain()
+    assert asyncio.run(cordon.run_async(["true"], profile="agent")) == refused
+
+
+def test_mappings_profiles_and_timeouts(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert cordon.run(["true"], {"version": 1, "extends": "module"}).profile == "module"
+    assert cordon.run(["true"], profile="agent", policy=cordon.Policy(net="none")).profile == "agent"
+    assert cordon.run(["sleep", "60"], timeout=0.1).status == "TIMEOUT"
+    assert cordon.run(["sleep", "60"], cordon.SandboxPolicy(), timeout=1).status == "TIMEOUT"
+    with pytest.raises(ValueError, match="extends"):
+        cordon.run(["true"], {"version": 1, "extends": "module"}, profile="agent")
+
+
+def test_unlimited_is_not_the_default():
+    normal = cordon.Policy(limits=cordon.Limits(wall_ms=cordon.UNLIMITED)).normalized()
+    assert normal["limits"]["wall_ms"] is None and normal["limits"]["cpu_ms"] == 20000
+    assert cordon.Policy().normalized()["limits"]["wall_ms"] == 30000
+
+
+@pytest.mark.parametrize("policy, words", [
+    ({"version": 1, "limitz": {}}, "/limitz"),
+    ({"version": 1, "limits": {"pids": "many"}}, "/limits/pids"),
+    ({"version": 1, "extends": "stag"}, "stage"),
+])
+def test_a_wrong_policy_is_named(policy, words):
+    with pytest.raises(cordon.PolicyError, match=words):
+        cordon.run(["true"], policy)
+    with pytest.raises(ValueError):
+        cordon.run(["true"], policy)
+
+
+@pytest.mark.parametrize("command, error", [
+    ("true", TypeError), (b"true", TypeError), ([], ValueError), (["a\0b"], ValueError), ([7], TypeError)])
+def test_a_wrong_command(command, error):
+    with pytest.raises(error):
+        cordon.run(command)
+
+
+def test_check_raises_typed_exceptions():
+    cases = {("sh", "-c", "exit 3"): cordon.NonZeroExitError, ("no-such-command",): cordon.SpawnError,
+             ("sleep", "60"): cordon.TimeoutError}
+    for command, error in cases.items():
+        with pytest.raises(error) as caught:
+            cordon.run(list(command), timeout=0.3, check=True)
+        assert caught.value.result.cmd == list(command)
+        assert isinstance(caught.value, cordon.SandboxError)
+    with pytest.raises(TimeoutError):  # Python's own, too
+        cordon.run(["sleep", "60"], timeout=0.1, check=True)
+    assert cordon.run(["true"], check=True).ok
+
+
+def test_explain_says_what_was_weaker():
+    text = cordon.result.result_of({**cordon.run(["true"]).document, "enforced": {"memory": {
+        "requested": 1, "applied": False, "mechanism": "", "details": "no cgroup\x1b[2J"}}}).explain()
+    assert "Weaker than asked: memory was not enforced (no cgroup\\x1b[2J)." in text
+
+
+def test_doctor():
+    found = cordon.doctor("limits")
+    assert found["landlock"]["available"] in (True, False) and found["userns"]["reason"]
+    with pytest.raises(cordon.PolicyError):
+        cordon.doctor("limit")

@@ -1,0 +1,359 @@
+#include "cli/session.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "cli/message.h"
+#include "cli/switches.h"
+#include "cli/violation.h"
+#include "result/ending.h"
+#include "wire/result_json.h"
+
+#define DOCUMENT_MAX (1024u * 1024 * 1024)
+#define EXIT_SETUP 125
+
+extern char **environ;
+
+static bool wants_document(const struct session *s)
+{
+    return s->options.json || s->options.result != NULL || s->options.format_text;
+}
+
+/*
+ * The caller's environment leaves this process before anything is cloned from it; what the payload
+ * may have is in the plan by now.
+ */
+static void wipe_environment(void)
+{
+    for (char **e = environ; *e != NULL; e++)
+        memset(*e, 0, strlen(*e));
+    environ[0] = NULL;
+}
+
+/* TERM, INT and HUP are passed on, unless whoever started us has them ignored (nohup, `&`). */
+static int open_signals(struct session *s)
+{
+    static const int passed[] = {SIGTERM, SIGINT, SIGHUP};
+    sigset_t set;
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof passed / sizeof passed[0]; i++) {
+        struct sigaction old;
+        if (sigaction(passed[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+            sigaddset(&set, passed[i]);
+    }
+    signal(SIGPIPE, SIG_IGN); /* a reader that goes away is an errno here, */
+    signal(SIGXFSZ, SIG_IGN); /* and so is a file that may not grow */
+    if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+        return -errno;
+    s->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    return s->signals < 0 ? -errno : 0;
+}
+
+/* Files for the caller, opened before the payload exists. */
+static int open_outputs(struct session *s)
+{
+    const char *specs[2] = {s->options.stdout_file, s->options.stderr_file};
+    struct cordon_error *err = &s->result.error;
+    int r = s->options.result == NULL ? 0 : outfile_open(&s->document, s->options.result, err);
+    for (int i = 0; r == 0 && i < 2; i++)
+        r = specs[i] == NULL ? 0 : outfile_open(&s->streams[i], specs[i], err);
+    return r;
+}
+
+static int make_document(struct session *s, struct buf *text)
+{
+    struct utsname host;
+    char sha[65];
+    /* Already JSON; a number is the kind of value that is written as its text stands. */
+    const struct json value = {.type = JSON_REAL, .text = s->value.data, .len = s->value.len};
+    const struct result_context context = {
+        .cmd = s->options.command,
+        .cmd_count = (size_t)s->options.command_count,
+        .profile = policy_profile_name(s->options.policy.profile),
+        .policy_sha256 = policy_sha256(&s->options.policy, sha) == 0 ? sha : NULL,
+        .kernel = uname(&host) == 0 ? host.release : NULL,
+        .bwrap_path = s->result.bwrap_path[0] == '\0' ? NULL : s->result.bwrap_path,
+        .module_id = s->module_id,
+        .value = s->value.len > 0 ? &value : NULL,
+    };
+    result_write_json(&s->result, &context, text);
+    return text->failed ? -ENOMEM : 0;
+}
+
+/* The legacy shape: a header, then both streams. */
+static int write_text(struct session *s)
+{
+    const struct result *result = &s->result;
+    const struct result_stream *streams[2] = {&result->out, &result->err};
+    char header[256];
+    int n = snprintf(header, sizeof header, "cordon: status=%s rc=%d duration_ms=%llu traceId=%s\n",
+                     status_name(result->status), result->rc, (unsigned long long)result->duration_ms,
+                     result->trace_id);
+    int r = fd_write_all(STDOUT_FILENO, header, (size_t)n);
+    for (int i = 0; r == 0 && i < 2; i++) {
+        r = fd_write_all(STDOUT_FILENO, streams[i]->captured.data, streams[i]->captured.len);
+        if (r == 0 && streams[i]->truncated) {
+            char line[128];
+            result_truncation_line(streams[i], line, sizeof line);
+            n = snprintf(header, sizeof header, "%s%s\n",
+                         streams[i]->ends_line || streams[i]->kept == 0 ? "" : "\n", line);
+            r = fd_write_all(STDOUT_FILENO, header, (size_t)n);
+        }
+    }
+    return r;
+}
+
+/* Output that passed through and was cut ends in a visible line, too. */
+static void mark_truncation(const struct session *s)
+{
+    const struct result_stream *streams[2] = {&s->result.out, &s->result.err};
+    for (int i = 0; i < 2; i++) {
+        char line[128];
+        char text[132];
+        if (!streams[i]->truncated || !s->run.plan.output_passing || s->streams[i].fd >= 0 || !s->pass[i])
+            continue;
+        result_truncation_line(streams[i], line, sizeof line);
+        int n = snprintf(text, sizeof text, "%s%s\n", streams[i]->ends_line || streams[i]->kept == 0 ? "" : "\n", line);
+        (void)fd_write_all(1 + i, text, (size_t)n);
+    }
+}
+
+static void report_errors(const struct session *s)
+{
+    const struct result *result = &s->result;
+    for (unsigned i = 0; i < result->warning_count && !s->options.quiet; i++)
+        message_warning("%s", result->warnings[i]);
+    if (result->error.kind != CORDON_ERROR_NONE)
+        message_error(&result->error);
+}
+
+/* Files first: nothing can keep us from them, and no signal may. */
+static int write_files(struct session *s, const struct buf *document)
+{
+    struct cordon_error err = {0};
+    int r = 0;
+    for (int i = 0; r == 0 && i < 2; i++) {
+        if (s->streams[i].fd >= 0 && s->result.status != STATUS_INTERNAL_ERROR)
+            r = outfile_commit(&s->streams[i], &err);
+    }
+    if (r == 0 && s->options.result != NULL) {
+        r = outfile_write(&s->document, document->data, document->len, &err);
+        if (r == 0)
+            r = outfile_commit(&s->document, &err);
+    }
+    if (r < 0)
+        message_error(&err);
+    return r;
+}
+
+/* What a module returned, on a line. */
+static int write_value(const struct session *s)
+{
+    int r = fd_write_all(STDOUT_FILENO, s->value.data, s->value.len);
+    return r < 0 ? r : fd_write_all(STDOUT_FILENO, "\n", 1);
+}
+
+/* Then what a reader may be slow to take: from here on a signal ends cordon as any program. */
+static int write_streams(struct session *s, const struct buf *document)
+{
+    struct cordon_error err = {0};
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    mark_truncation(s);
+    int r = s->options.format_text ? write_text(s) : 0;
+    if (r == 0 && s->options.json)
+        r = fd_write_all(STDOUT_FILENO, document->data, document->len);
+    else if (r == 0 && s->value.len > 0)
+        r = write_value(s);
+    if (r < 0) {
+        err_set(&err, CORDON_ERROR_IO, CORDON_LAYER_OUTPUT, -r, "write result to", "standard output");
+        message_error(&err);
+    }
+    return r;
+}
+
+/* Test programs only: the release program has no switches. */
+static int tune(struct host *host, struct cordon_error *err)
+{
+    const char *unknown = NULL;
+    if (switches_read(host, environ, &unknown) < 0)
+        return err_set(err, CORDON_ERROR_USAGE, CORDON_LAYER_PLAN, 0, "switch off", unknown);
+    return 0;
+}
+
+int session_plan(struct session *s)
+{
+    s->run = (struct backend_run){.policy = &s->options.policy,
+                                  .arena = &s->arena,
+                                  .command = s->options.command,
+                                  .env = environ,
+                                  .guard = s->guard,
+                                  .result = &s->result,
+                                  .unsafe_known = s->options.unsafe_no_isolation,
+                                  .tune = tune};
+    return backend_plan(&s->run);
+}
+
+/* Where a host refuses something, that shows only by trying: all but the command itself. */
+int session_print_plan(struct session *s)
+{
+    BUF_AUTO text = BUF_INIT(DOCUMENT_MAX);
+    backend_rehearse(&s->run);
+    if (s->result.error.kind != CORDON_ERROR_NONE) {
+        session_refuse(s);
+        return session_conclude(s, session_exit(s));
+    }
+    plan_print(&s->run.plan, &text);
+    return text.failed || fd_write_all(STDOUT_FILENO, text.data, text.len) < 0 ? EXIT_SETUP : 0;
+}
+
+void session_refuse(struct session *s)
+{
+    ending_refused(&s->result);
+    if (s->run.plan.policy != NULL)
+        ledger_fill(&s->result.ledger, &s->run.plan, 0, false);
+}
+
+static int next_signal(int signals)
+{
+    struct signalfd_siginfo info;
+    return read(signals, &info, sizeof info) == (ssize_t)sizeof info ? (int)info.ssi_signo : 0;
+}
+
+static void supervise(struct session *s)
+{
+    struct backend_run *run = &s->run;
+    s->notes.quiet = s->options.quiet;
+    run->wishes = (struct run_wishes){
+        .input = s->input,
+        .capture = s->capture || wants_document(s),
+        .ledger = s->ledger || wants_document(s),
+        .signals = s->signals,
+        .next_signal = next_signal,
+        .death_signal = true,
+        .quick_end = true,
+        .last = true,
+        .arguments = s->arguments,
+        .arguments_size = s->arguments_size,
+        .on_violation = s->tell_violations ? violation_say : NULL,
+        .on_violation_context = &s->notes,
+    };
+    for (int i = 0; i < 2; i++)
+        run->wishes.output[i] = s->streams[i].fd >= 0 ? s->streams[i].fd : s->pass[i] ? 1 + i : -1;
+    if (run->plan.wipe)
+        wipe_environment();
+    bool over = backend_start(run) < 0;
+    while (!over)
+        over = backend_step(run, true);
+    backend_finish(run);
+    s->lost = run->lost_output;
+}
+
+void session_run(struct session *s)
+{
+    struct cordon_error *err = &s->result.error;
+    int r = open_signals(s);
+    if (r < 0) {
+        err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, -r, "watch signals", "signalfd");
+        session_refuse(s);
+        return;
+    }
+    supervise(s);
+    if (s->lost != 0) {
+        struct cordon_error lost = {0};
+        err_set(&lost, CORDON_ERROR_IO, CORDON_LAYER_OUTPUT, s->lost, "pass on output", s->run.plan.command);
+        message_error(&lost);
+    }
+}
+
+int session_exit(const struct session *s)
+{
+    return s->options.exit_style == EXIT_NORMALIZED ? result_exit_normalized(&s->result)
+                                                    : result_exit_child(&s->result);
+}
+
+int session_conclude(struct session *s, int status)
+{
+    BUF_AUTO document = BUF_INIT(DOCUMENT_MAX);
+    report_errors(s);
+    int r = 0;
+    if (s->options.json || s->options.result != NULL)
+        r = make_document(s, &document);
+    if (r == 0)
+        r = write_files(s, &document);
+    int written = write_streams(s, &document);
+    if (r < 0 || written < 0)
+        return EXIT_SETUP;
+    return s->lost != 0 && status == 0 ? EXIT_SETUP : status;
+}
+
+/* The caller's words, for init to wipe: the program's name and all that follow lie in one block. */
+static void find_arguments(struct session *s, int argc, char **argv)
+{
+    const char *end = argv[argc - 1] + strlen(argv[argc - 1]);
+    s->arguments = argv[0];
+    s->arguments_size = (size_t)(end - argv[0]);
+}
+
+/* The command is executed from a copy: its own words are wiped in init before it is looked at. */
+static int copy_command(struct session *s)
+{
+    char **copy = arena_array(&s->arena, (size_t)s->options.command_count + 1, sizeof *copy);
+    for (int i = 0; copy != NULL && i < s->options.command_count; i++) {
+        copy[i] = arena_strdup(&s->arena, s->options.command[i]);
+        if (copy[i] == NULL)
+            copy = NULL;
+    }
+    if (copy == NULL)
+        return err_set(&s->result.error, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, ENOMEM, "copy the command", "");
+    s->options.command = copy;
+    return 0;
+}
+
+static void add_warning(void *result, const char *pointer, const char *text)
+{
+    if (strcmp(pointer, "/backend") != 0) /* whoever carries it out says more */
+        result_warn(result, "%s (policy %s)", text, pointer);
+}
+
+int session_open(struct session *s, int argc, char **argv)
+{
+    int r = copy_command(s);
+    if (r < 0)
+        return r;
+    for (unsigned i = 0; i < s->options.source.warning_count; i++)
+        result_warn(&s->result, "%s", s->options.source.warnings[i]);
+    find_arguments(s, argc, argv);
+    if (wants_document(s))
+        result_trace(&s->result, s->options.trace_id);
+    r = open_outputs(s);
+    if (r == 0)
+        policy_warnings(&s->options.policy, add_warning, &s->result);
+    return r;
+}
+
+void session_init(struct session *s)
+{
+    s->arena = ARENA_INIT(POLICY_ARENA_BYTES);
+    s->document = s->streams[0] = s->streams[1] = OUTFILE_INIT;
+    s->signals = s->input = -1;
+    s->value = BUF_INIT(DOCUMENT_MAX);
+    s->tell_violations = true;
+    s->notes.fix = "write to a place that --rw names, or to the current directory where the profile makes it "
+                   "writable";
+    result_init(&s->result);
+}
+
+void session_release(struct session *s)
+{
+    outfile_release(&s->document);
+    for (int i = 0; i < 2; i++)
+        outfile_release(&s->streams[i]);
+}

@@ -1,0 +1,59 @@
+/*
+ * One run from the command line and what it holds, for the commands that make one: `run`, `test`
+ * and `call`. They read their options, say how the streams are wired, and then go through the steps
+ * below in this order.
+ */
+#pragma once
+
+#include "backend/backend.h"
+#include "cli/options.h"
+#include "cli/outfile.h"
+#include "cli/violation.h"
+
+struct session {
+    struct arena arena;
+    struct run_options options;
+    struct backend_run run;
+    struct result result;
+    struct outfile document, streams[2];
+    int signals; /* owned */
+    char *arguments;
+    size_t arguments_size;
+    int lost; /* why output could not be passed on, as an errno; 0: all was */
+
+    int input;    /* borrowed; what the payload reads; -1: nothing */
+    bool pass[2]; /* the stream goes on to the caller's own, while it runs */
+    bool capture; /* keep the streams even if no document wants them */
+    bool ledger;  /* fill it even if no document wants it */
+    struct plan_guard guard; /* of `test` */
+    bool tell_violations;    /* on stderr, when they happen */
+    struct violation_notes notes;
+
+    const char *module_id; /* NULL unless a module is called */
+    struct buf value;      /* JSON text that it returned; empty: none */
+};
+
+/* Of static memory, still zero: pages that a run does not touch cost nothing. */
+void session_init(struct session *s);
+
+/* Removes what must not stay; memory and descriptors are the kernel's to take back, which is faster. */
+void session_release(struct session *s);
+
+/* After the options: copies the command, opens the caller's files. The error is in the result. */
+int session_open(struct session *s, int argc, char **argv);
+
+int session_plan(struct session *s);
+/* --dry-run; the exit status. */
+int session_print_plan(struct session *s);
+
+/* Runs the plan to its end; the result says how it was. */
+void session_run(struct session *s);
+
+/* Instead: a run that never was still has a result, with its ledger. */
+void session_refuse(struct session *s);
+
+/* By --exit. */
+int session_exit(const struct session *s);
+
+/* Everything that was promised to be written is written; `status`, or another if that failed. */
+int session_conclude(struct session *s, int status);

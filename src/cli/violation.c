@@ -1,0 +1,50 @@
+#include "cli/violation.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/text.h"
+
+static uint64_t hash(const char *s)
+{
+    uint64_t h = UINT64_C(14695981039346656037);
+    for (; *s != '\0'; s++)
+        h = (h ^ (unsigned char)*s) * UINT64_C(1099511628211);
+    return h;
+}
+
+static bool is_new(struct violation_notes *notes, const char *path)
+{
+    const uint64_t h = hash(path);
+    for (size_t i = 0; i < notes->count; i++) {
+        if (notes->seen[i] == h)
+            return false;
+    }
+    if (notes->count < VIOLATIONS_MAX)
+        notes->seen[notes->count++] = h;
+    return true;
+}
+
+void violation_say(void *context, const struct result_violation *v)
+{
+    struct violation_notes *notes = context;
+    char path[2048];
+    char comm[128];
+    char test[512] = "";
+    char text[4096];
+    if (notes->quiet || !is_new(notes, v->path))
+        return;
+    text_escape(path, sizeof path, v->path, strlen(v->path));
+    text_escape(comm, sizeof comm, v->comm, strlen(v->comm));
+    if (v->test != NULL)
+        text_escape(test, sizeof test, v->test, strlen(v->test));
+    int n = snprintf(text, sizeof text,
+                     "TEST_SANDBOX_VIOLATION: attempted to write to %s (%s, pid %d %s%s%s)\n%s%s%s",
+                     path, v->op, v->pid, comm, v->test == NULL ? "" : ", test ", test,
+                     notes->fix == NULL ? "" : "  fix: ", notes->fix == NULL ? "" : notes->fix,
+                     notes->fix == NULL ? "" : "\n");
+    const size_t len = n < 0 ? 0 : (size_t)n < sizeof text ? (size_t)n : sizeof text - 1;
+    (void)fd_write_all(STDERR_FILENO, text, len);
+}

@@ -1,0 +1,193 @@
+#include "listener/attempt.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include "listener/task.h"
+#include "sys/files.h"
+
+/* Newer than Debian 12's headers; the same everywhere. */
+#define CALL_fchmodat2 452
+#define CALL_setxattrat 463
+#define CALL_removexattrat 466
+
+#define NONE (-1)
+
+/* Where its arguments are; NONE: it has no such argument. */
+struct form {
+    int number;
+    enum act act;
+    const char *op;
+    int8_t dir, path, dir2, path2;
+    int8_t flags, mode, extra;
+    unsigned fixed; /* flags that the name implies */
+};
+
+#define AT_NAME(d, p) .dir = (d), .path = (p), .dir2 = NONE, .path2 = NONE
+#define AT_NAMES(d, p, e, q) .dir = (d), .path = (p), .dir2 = (e), .path2 = (q)
+#define WITH(f, m, x) .flags = (f), .mode = (m), .extra = (x)
+#define OPENING "open for writing"
+#define MODE "change mode"
+#define OWNER "change owner"
+#define TIMES "change times"
+#define ATTRIBUTE "change attributes"
+
+static const struct form forms[] = {
+#if defined(__x86_64__)
+    {SYS_open, ACT_OPEN, OPENING, AT_NAME(NONE, 0), WITH(1, 2, NONE), 0},
+    {SYS_creat, ACT_OPEN, OPENING, AT_NAME(NONE, 0), WITH(NONE, 1, NONE), O_CREAT | O_WRONLY | O_TRUNC},
+    {SYS_rename, ACT_RENAME, "rename", AT_NAMES(NONE, 0, NONE, 1), WITH(NONE, NONE, NONE), 0},
+    {SYS_unlink, ACT_REMOVE, "remove", AT_NAME(NONE, 0), WITH(NONE, NONE, NONE), 0},
+    {SYS_rmdir, ACT_REMOVE, "remove directory", AT_NAME(NONE, 0), WITH(NONE, NONE, NONE), AT_REMOVEDIR},
+    {SYS_mkdir, ACT_MAKE, "make directory", AT_NAME(NONE, 0), WITH(NONE, 1, NONE), 0},
+    {SYS_mknod, ACT_MAKE, "make node", AT_NAME(NONE, 0), WITH(NONE, 1, NONE), 0},
+    {SYS_link, ACT_LINK, "link", AT_NAMES(NONE, 0, NONE, 1), WITH(NONE, NONE, NONE), 0},
+    {SYS_symlink, ACT_MAKE, "make symbolic link", AT_NAME(NONE, 1), WITH(NONE, NONE, NONE), 0},
+    {SYS_chmod, ACT_MODE, MODE, AT_NAME(NONE, 0), WITH(NONE, 1, NONE), 0},
+    {SYS_chown, ACT_OWNER, OWNER, AT_NAME(NONE, 0), WITH(NONE, NONE, 1), 0},
+    {SYS_lchown, ACT_OWNER, OWNER, AT_NAME(NONE, 0), WITH(NONE, NONE, 1), AT_SYMLINK_NOFOLLOW},
+    {SYS_utime, ACT_TIMES, TIMES, AT_NAME(NONE, 0), WITH(NONE, NONE, 1), 0},
+    {SYS_utimes, ACT_TIMES, TIMES, AT_NAME(NONE, 0), WITH(NONE, NONE, 1), 0},
+    {SYS_futimesat, ACT_TIMES, TIMES, AT_NAME(0, 1), WITH(NONE, NONE, 2), 0},
+#endif
+    {SYS_openat, ACT_OPEN, OPENING, AT_NAME(0, 1), WITH(2, 3, NONE), 0},
+#ifdef SYS_renameat
+    {SYS_renameat, ACT_RENAME, "rename", AT_NAMES(0, 1, 2, 3), WITH(NONE, NONE, NONE), 0},
+#endif
+    {SYS_renameat2, ACT_RENAME, "rename", AT_NAMES(0, 1, 2, 3), WITH(4, NONE, NONE), 0},
+    {SYS_unlinkat, ACT_REMOVE, "remove", AT_NAME(0, 1), WITH(2, NONE, NONE), 0},
+    {SYS_mkdirat, ACT_MAKE, "make directory", AT_NAME(0, 1), WITH(NONE, 2, NONE), 0},
+    {SYS_mknodat, ACT_MAKE, "make node", AT_NAME(0, 1), WITH(NONE, 2, NONE), 0},
+    {SYS_linkat, ACT_LINK, "link", AT_NAMES(0, 1, 2, 3), WITH(4, NONE, NONE), 0},
+    {SYS_symlinkat, ACT_MAKE, "make symbolic link", AT_NAME(1, 2), WITH(NONE, NONE, NONE), 0},
+    {SYS_truncate, ACT_TRUNCATE, "truncate", AT_NAME(NONE, 0), WITH(NONE, NONE, NONE), 0},
+    {SYS_fchmod, ACT_MODE, MODE, AT_NAME(0, NONE), WITH(NONE, 1, NONE), 0},
+    {SYS_fchmodat, ACT_MODE, MODE, AT_NAME(0, 1), WITH(NONE, 2, NONE), 0},
+    {CALL_fchmodat2, ACT_MODE, MODE, AT_NAME(0, 1), WITH(3, 2, NONE), 0},
+    {SYS_fchown, ACT_OWNER, OWNER, AT_NAME(0, NONE), WITH(NONE, NONE, 1), 0},
+    {SYS_fchownat, ACT_OWNER, OWNER, AT_NAME(0, 1), WITH(4, NONE, 2), 0},
+    {SYS_utimensat, ACT_TIMES, TIMES, AT_NAME(0, 1), WITH(3, NONE, 2), 0},
+    {SYS_setxattr, ACT_ATTRIBUTE, ATTRIBUTE, AT_NAME(NONE, 0), WITH(NONE, NONE, 1), 0},
+    {SYS_lsetxattr, ACT_ATTRIBUTE, ATTRIBUTE, AT_NAME(NONE, 0), WITH(NONE, NONE, 1), AT_SYMLINK_NOFOLLOW},
+    {SYS_fsetxattr, ACT_ATTRIBUTE, ATTRIBUTE, AT_NAME(0, NONE), WITH(NONE, NONE, 1), 0},
+    {CALL_setxattrat, ACT_ATTRIBUTE, ATTRIBUTE, AT_NAME(0, 1), WITH(2, NONE, 3), 0},
+    {SYS_removexattr, ACT_ATTRIBUTE, ATTRIBUTE, AT_NAME(NONE, 0), WITH(NONE, NONE, 1), 0},
+    {SYS_lremovexattr, ACT_ATTRIBUTE, ATTRIBUTE, AT_NAME(NONE, 0), WITH(NONE, NONE, 1), AT_SYMLINK_NOFOLLOW},
+    {SYS_fremovexattr, ACT_ATTRIBUTE, ATTRIBUTE, AT_NAME(0, NONE), WITH(NONE, NONE, 1), 0},
+    {CALL_removexattrat, ACT_ATTRIBUTE, ATTRIBUTE, AT_NAME(0, 1), WITH(2, NONE, 3), 0},
+};
+
+static const struct form *form_of(int number)
+{
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
+        if (forms[i].number == number)
+            return &forms[i];
+    }
+    return NULL;
+}
+
+static uint64_t argument(const struct notify_call *call, int index)
+{
+    return index == NONE ? 0 : call->args[index];
+}
+
+static int unreadable(int error)
+{
+    return error == -EPERM || error == -EACCES ? -EPERM : -ENOENT;
+}
+
+static int read_operand(struct operand *out, const struct notify_call *call, int dir, int path)
+{
+    out->dir = dir == NONE ? AT_FDCWD : (int)call->args[dir];
+    const uint64_t address = argument(call, path);
+    out->itself = address == 0; /* no path, or utimensat() with a null pointer */
+    out->path[0] = '\0';
+    if (out->itself)
+        return 0;
+    int r = task_string(call->task, address, out->path, sizeof out->path);
+    return r < 0 ? unreadable(r) : 0;
+}
+
+/* Only a unix socket with a name leaves something in the file system. */
+static int read_bind(struct attempt *out, const struct notify_call *call)
+{
+    struct sockaddr_un address = {0};
+    const size_t head = offsetof(struct sockaddr_un, sun_path);
+    const uint64_t size = call->args[2];
+    if (size <= head || size > sizeof address)
+        return -ENOENT;
+    int r = task_bytes(call->task, call->args[1], &address, (size_t)size);
+    if (r < 0)
+        return unreadable(r);
+    if (address.sun_family != AF_UNIX || address.sun_path[0] == '\0')
+        return -ENOENT;
+    out->act = ACT_MAKE;
+    out->op = "bind socket";
+    out->bind = true;
+    out->count = 1;
+    out->what[0].dir = AT_FDCWD;
+    memcpy(out->what[0].path, address.sun_path, sizeof address.sun_path);
+    out->what[0].path[sizeof address.sun_path] = '\0';
+    return 0;
+}
+
+/* Whether a link in the last place is followed: by the kind of call, or by a flag. */
+static bool follows(const struct attempt *a)
+{
+    switch (a->act) {
+    case ACT_OPEN:
+        return (a->flags & O_NOFOLLOW) == 0 && (a->flags & (O_CREAT | O_EXCL)) != (O_CREAT | O_EXCL);
+    case ACT_LINK:
+        return (a->flags & AT_SYMLINK_FOLLOW) != 0;
+    case ACT_MAKE:
+    case ACT_REMOVE:
+    case ACT_RENAME:
+        return false;
+    default:
+        return (a->flags & AT_SYMLINK_NOFOLLOW) == 0;
+    }
+}
+
+static void note_kind(struct attempt *out, const struct form *form)
+{
+    out->node = form->number == SYS_mknodat;
+    out->directory = form->number == SYS_mkdirat;
+#if defined(__x86_64__)
+    out->node = out->node || form->number == SYS_mknod;
+    out->directory = out->directory || form->number == SYS_mkdir;
+#endif
+    if (out->act == ACT_REMOVE && (out->flags & AT_REMOVEDIR) != 0)
+        out->op = "remove directory";
+}
+
+int attempt_read(struct attempt *out, const struct notify_call *call)
+{
+    out->call = call;
+    out->bind = out->node = out->directory = false;
+    out->what[0].follow = out->what[1].follow = false;
+    out->what[0].itself = out->what[1].itself = false;
+    if (call->number == SYS_bind)
+        return read_bind(out, call);
+    const struct form *form = form_of(call->number);
+    if (form == NULL)
+        return -ENOENT;
+    out->act = form->act;
+    out->op = form->op;
+    out->flags = form->fixed | (unsigned)argument(call, form->flags);
+    out->mode = (unsigned)argument(call, form->mode);
+    out->extra = argument(call, form->extra);
+    out->group = form->act == ACT_OWNER ? call->args[form->extra + 1] : 0;
+    out->count = form->path2 == NONE ? 1 : 2;
+    note_kind(out, form);
+    int r = read_operand(&out->what[0], call, form->dir, form->path);
+    if (r == 0 && out->count == 2)
+        r = read_operand(&out->what[1], call, form->dir2, form->path2);
+    out->what[0].follow = follows(out);
+    if ((out->flags & AT_EMPTY_PATH) != 0 && out->act != ACT_OPEN && out->what[0].path[0] == '\0')
+        out->what[0].itself = true;
+    return r;
+}

@@ -1,0 +1,48 @@
+/* A call that would write, taken apart: what it wants to do to which names. Raw calls only. */
+#pragma once
+
+#include <limits.h>
+#include <stdbool.h>
+
+#include "layer/notify.h"
+
+enum act {
+    ACT_OPEN,   /* flags as of open() */
+    ACT_MAKE,   /* a new name: a directory, a node, a link, a socket */
+    ACT_REMOVE, /* flags: AT_REMOVEDIR */
+    ACT_RENAME, /* two names; flags as of renameat2() */
+    ACT_LINK,   /* two names, of which the second is new */
+    ACT_TRUNCATE,
+    ACT_MODE,
+    ACT_OWNER,
+    ACT_TIMES,
+    ACT_ATTRIBUTE,
+};
+
+struct operand {
+    int dir;             /* a descriptor of the task's, or AT_FDCWD */
+    bool follow;         /* a link in the last place leads on */
+    bool itself;         /* there is no path: it is `dir` that is meant */
+    char path[PATH_MAX]; /* as the task wrote it */
+};
+
+struct attempt {
+    const struct notify_call *call; /* borrowed */
+    enum act act;
+    const char *op; /* static: "open for writing" */
+    unsigned flags;
+    unsigned mode;
+    bool directory; /* ACT_MAKE: a directory */
+    bool node;      /* ACT_MAKE: mode has a type, of which some are for nobody here */
+    bool bind;      /* ACT_MAKE: by bind() */
+    uint64_t extra; /* the last argument that matters: times, the name of an attribute, an owner */
+    uint64_t group;
+    unsigned count; /* operands */
+    struct operand what[2];
+};
+
+/*
+ * 0; -ENOENT if this is nothing that writes to a file system (an internet address, a bad pointer: the
+ * kernel will say so); -EPERM if the task cannot be looked into.
+ */
+int attempt_read(struct attempt *out, const struct notify_call *call);

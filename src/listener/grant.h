@@ -1,0 +1,21 @@
+/*
+ * The cache grant: what no mount can express (a component such as __pycache__ anywhere in the project)
+ * is done by the listener on the payload's behalf. It is a deputy, so it trusts nothing of the
+ * payload's but words: it finds the place itself, beneath its own descriptor of the project, without
+ * any link, and has no more rights than the payload. Raw calls only.
+ */
+#pragma once
+
+#include "listener/spot.h"
+
+struct grant {
+    const struct plan_guard *guard; /* borrowed */
+    int root;                       /* borrowed; of the project; -1: nothing is granted */
+};
+
+/* True if the call has been answered. */
+bool grant_answer(const struct grant *grant, int listener, const struct attempt *attempt,
+                  const struct spot spots[2]);
+
+/* "__pycache__", or with * for any characters: ".coverage.*". */
+bool grant_matches(const char *pattern, const char *component, size_t len);

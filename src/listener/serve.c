@@ -1,0 +1,172 @@
+#include "listener/serve.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+
+#include "listener/predict.h"
+#include "sys/files.h"
+#include "sys/process.h"
+
+#define TEST_NAME_SIZE 256
+#define ANCESTORS_MAX 16 /* between a process and the runner that knows which test it is */
+#define RULE_READONLY "read-only"
+
+/* ---- which test ---- */
+
+/* What the runner left for process `pid`: up to the first line end. */
+static bool read_note(const struct serve *s, int pid, char out[TEST_NAME_SIZE])
+{
+    struct open_how how = {.flags = O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC,
+                           .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+    char path[PATH_MAX];
+    char digits[12];
+    struct stat st;
+    size_t count = 0;
+    const size_t len = strlen(s->plan->guard.test_notes);
+    if (len + sizeof digits + 1 > sizeof path)
+        return false;
+    memcpy(path, s->plan->guard.test_notes, len);
+    for (; pid > 0; pid /= 10)
+        digits[count++] = (char)('0' + pid % 10);
+    char *p = path + len;
+    *p++ = '/';
+    while (count > 0)
+        *p++ = digits[--count];
+    *p = '\0';
+    int fd = (int)sys_call(SYS_openat2, s->view.root, path, &how, sizeof how);
+    if (fd < 0)
+        return false;
+    long n = sys_call(SYS_newfstatat, fd, "", &st, AT_EMPTY_PATH) == 0 && S_ISREG(st.st_mode)
+                 ? sys_read(fd, out, TEST_NAME_SIZE - 1)
+                 : 0;
+    sys_close(fd);
+    out[n < 0 ? 0 : n] = '\0';
+    out[strcspn(out, "\n")] = '\0';
+    return out[0] != '\0';
+}
+
+/* The test of the process, or of the nearest one above it that has one. */
+static bool find_test(const struct serve *s, const struct task_facts *of, char out[TEST_NAME_SIZE])
+{
+    struct task_facts facts = *of;
+    if (s->plan->guard.test_notes == NULL)
+        return false;
+    for (int i = 0; i < ANCESTORS_MAX && facts.pid > 1; i++) {
+        if (read_note(s, facts.pid, out))
+            return true;
+        if (task_facts(facts.parent, &facts) < 0)
+            return false;
+    }
+    return false;
+}
+
+/* ---- one call ---- */
+
+static void record(struct serve *s, const struct attempt *a, const struct spot *culprit)
+{
+    char path[PATH_MAX];
+    char test[TEST_NAME_SIZE];
+    struct task_facts facts = {.comm = "?"};
+    static const uint64_t one = 1;
+    if (spot_text(culprit, path) < 0)
+        return;
+    task_facts(a->call->task, &facts);
+    const struct sighting seen = {.op = a->op,
+                                  .rule = RULE_READONLY,
+                                  .path = path,
+                                  .comm = facts.comm,
+                                  .test = find_test(s, &facts, test) ? test : NULL,
+                                  .pid = facts.pid};
+    if (record_add(s->records, &seen))
+        sys_write(s->event, &one, sizeof one);
+}
+
+/* All that it names lies where it may write: by far the most frequent, and the quickest. */
+static bool harmless(const struct serve *s, const struct attempt *a, const struct spot spots[2])
+{
+    const unsigned first = a->act == ACT_LINK ? 1 : 0; /* what is linked does not change */
+    for (unsigned i = first; i < a->count; i++) {
+        if (!view_writable(&s->view, spot_place(&spots[i])))
+            return false;
+    }
+    return true;
+}
+
+static void judge(struct serve *s, struct attempt *a, struct spot spots[2])
+{
+    for (unsigned i = 0; i < a->count; i++)
+        spot_look(&spots[i]);
+    const struct prediction p = predict(a, spots, &s->view);
+    if (p.outcome == OUTCOME_VIOLATION) {
+        if (grant_answer(&s->grant, s->listener, a, spots))
+            return;
+        if (!layer_notify_valid(s->listener, a->call))
+            return;
+        record(s, a, &spots[p.culprit]);
+    }
+    const bool failed = p.outcome == OUTCOME_ERROR && p.error != EROFS;
+    layer_notify_answer(s->listener, a->call, failed ? -p.error : 0);
+}
+
+static void handle(struct serve *s, const struct notify_call *call)
+{
+    static struct attempt attempt; /* large; the listener has one thread */
+    struct spot spots[2] = {SPOT_INIT, SPOT_INIT};
+    int r = attempt_read(&attempt, call);
+    for (unsigned i = 0; r == 0 && i < attempt.count; i++)
+        r = spot_find(&spots[i], &s->view, call->task, &attempt.what[i]);
+    if (r == -EPERM || (r == -EACCES && s->view.root < 0))
+        s->records->unseen++;
+    if (r < 0 || harmless(s, &attempt, spots))
+        layer_notify_answer(s->listener, call, 0);
+    else
+        judge(s, &attempt, spots);
+    spot_release(&spots[0]);
+    spot_release(&spots[1]);
+}
+
+/* ---- the loop ---- */
+
+/* 0, or a negative number when there will be no more. */
+static int next(const struct serve *s, struct notify_call *call)
+{
+    for (;;) {
+        if (s->plan->bare) { /* init hands on what is not a fork */
+            long n = sys_read(s->socket, call, sizeof *call);
+            if (n != -EINTR)
+                return n == (long)sizeof *call ? 0 : -EPIPE;
+            continue;
+        }
+        int r = layer_notify_next(s->listener, call);
+        if (r == 0)
+            return 0;
+        if (r != -ENOENT && r != -EINTR)
+            return r;
+        /* The asking thread was killed; or the last one, and then nobody can ask any more. */
+        struct pollfd poll = {.fd = s->listener, .events = POLLIN};
+        const struct timespec now = {0};
+        if (sys_call(SYS_ppoll, &poll, 1, &now, 0, 0) > 0 && (poll.revents & POLLHUP) != 0)
+            return -EPIPE;
+    }
+}
+
+void serve(struct serve *s)
+{
+    struct notify_call call;
+    s->listener = layer_take_descriptor(s->socket);
+    if (s->listener < 0)
+        return;
+    layer_notify_tune(s->listener);
+    bool proven = false;
+    while (next(s, &call) == 0) {
+        if (!proven) { /* that comes last before exec: until then it is a process of ours */
+            proven = layer_notify_is_proof(&call);
+            layer_notify_answer(s->listener, &call, proven ? -NOTIFY_PROOF : 0);
+            continue;
+        }
+        __atomic_store_n(&s->records->begun, s->records->begun + 1, __ATOMIC_RELAXED);
+        handle(s, &call);
+        __atomic_store_n(&s->records->done, s->records->begun, __ATOMIC_RELAXED);
+    }
+}

@@ -1,0 +1,171 @@
+#include "module/direct.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/fd.h"
+#include "base/text.h"
+#include "supervisor/stream.h"
+#include "sys/process.h"
+
+#define OUTPUT_MAX (64u * 1024 * 1024) /* of each stream, as in the profile "module" */
+
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open 434
+#endif
+
+struct direct {
+    pid_t pid;
+    int pidfd;  /* owned; -1: this kernel has none */
+    int theirs[2]; /* owned; the child's ends */
+    struct stream streams[2]; /* owned */
+    int over;   /* 1 + the stream that ran over; 0: none */
+};
+
+void module_unprotected(struct result *result)
+{
+    result->backend_kind = "none";
+    result->backend_effective = false;
+    for (int i = 0; i < CAPABILITY_COUNT; i++) {
+        struct ledger_entry *entry = &result->ledger.entries[i];
+        *entry = (struct ledger_entry){.mechanism = "none"};
+        snprintf(entry->requested, sizeof entry->requested, "null");
+        snprintf(entry->details, sizeof entry->details, "called without a sandbox");
+    }
+}
+
+static void not_started(struct result *result, int errnum, const char *command)
+{
+    const bool missing = errnum == ENOENT || errnum == ENOTDIR;
+    result->status = STATUS_SPAWN_FAILED;
+    result->rc = missing ? 127 : 126;
+    result_reason(result, "the command %s", missing ? "was not found" : "cannot be executed");
+    err_set(&result->error, missing ? CORDON_ERROR_NOT_FOUND : CORDON_ERROR_NOT_EXECUTABLE,
+            CORDON_LAYER_PROCESS, errnum, "run command", command);
+}
+
+static int open_stream(struct direct *d, int i, struct result_stream *record)
+{
+    int fds[2];
+    record->captured = BUF_INIT(OUTPUT_MAX);
+    if (pipe2(fds, O_CLOEXEC) < 0)
+        return -errno;
+    fcntl(fds[0], F_SETFL, O_NONBLOCK);
+    d->theirs[i] = fds[1];
+    stream_open(&d->streams[i], fds[0], -1, record);
+    d->streams[i].cap = OUTPUT_MAX;
+    d->streams[i].capture = true;
+    return 0;
+}
+
+static int spawn(struct direct *d, char *const argv[], char *const *env, int input)
+{
+    posix_spawn_file_actions_t actions;
+    int r = posix_spawn_file_actions_init(&actions);
+    if (r != 0)
+        return -r;
+    r = posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
+    for (int i = 0; r == 0 && i < 2; i++) {
+        if (d->theirs[i] >= 0)
+            r = posix_spawn_file_actions_adddup2(&actions, d->theirs[i], STDOUT_FILENO + i);
+    }
+    if (r == 0)
+        r = posix_spawnp(&d->pid, argv[0], &actions, NULL, argv, env);
+    posix_spawn_file_actions_destroy(&actions);
+    return -r;
+}
+
+/* Until the child is gone: a daemon that it left keeps the pipes, and does not keep us. */
+static void follow(struct direct *d)
+{
+    bool gone = false;
+    while (!gone) {
+        struct pollfd fds[3] = {{.fd = d->streams[0].from, .events = POLLIN},
+                                {.fd = d->streams[1].from, .events = POLLIN},
+                                {.fd = d->pidfd, .events = POLLIN}};
+        if (poll(fds, 3, -1) < 0 && errno != EINTR)
+            return;
+        gone = fds[2].revents != 0 ||
+               (d->pidfd < 0 && d->streams[0].from < 0 && d->streams[1].from < 0);
+        for (int i = 0; i < 2; i++) {
+            struct stream *stream = &d->streams[i];
+            uint64_t before;
+            do {
+                before = stream->from < 0 ? 0 : stream->record->bytes;
+            } while (stream_read(stream) == 0 && stream->record->bytes > before);
+            if (stream->from >= 0 && stream->record->bytes > OUTPUT_MAX && d->over == 0) {
+                d->over = 1 + i;
+                kill(d->pid, SIGKILL);
+            }
+        }
+    }
+}
+
+static void conclude(const struct direct *d, struct result *result)
+{
+    int status = 0;
+    pid_t pid;
+    do {
+        pid = waitpid(d->pid, &status, 0);
+    } while (pid < 0 && errno == EINTR);
+    if (pid < 0) { /* the embedding program waits for every child, and took this one's status */
+        result_reason(result, "the end of the module was seen by somebody else");
+        err_set(&result->error, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, errno, "wait for", "the module");
+        return;
+    }
+    result->exited = WIFEXITED(status);
+    result->exit_code = result->exited ? WEXITSTATUS(status) : 0;
+    result->signal = result->exited ? 0 : WTERMSIG(status);
+    if (d->over != 0) {
+        result->status = STATUS_OUTPUT_LIMIT;
+        result->rc = 153;
+        result_reason(result, "more than %u bytes on %s", OUTPUT_MAX,
+                      d->over == 1 ? "standard output" : "standard error");
+    } else if (result->exited) {
+        result->status = result->exit_code == 0 ? STATUS_OK : STATUS_NONZERO_EXIT;
+        result->rc = result->exit_code;
+        if (result->exit_code != 0)
+            result_reason(result, "exited with %d", result->exit_code);
+    } else {
+        result->status = STATUS_SIGNALED;
+        result->rc = 128 + result->signal;
+        result_reason(result, "ended by %s (signal %d)", text_signal_name(result->signal), result->signal);
+    }
+}
+
+void module_direct(char *const argv[], char *const *env, const char *input, size_t input_len,
+                   bool pass_errors, struct result *result)
+{
+    struct direct d = {.pidfd = -1, .theirs = {-1, -1}};
+    struct result_stream *records[2] = {&result->out, &result->err};
+    const uint64_t start = sys_now_us();
+    FD_AUTO in = fd_from_memory(input, input_len);
+    int r = in < 0 ? in : 0;
+    module_unprotected(result);
+    for (int i = 0; i < 2; i++) {
+        d.streams[i] = (struct stream){.from = -1, .to = -1, .out = -1};
+        if (r == 0 && (i == 0 || !pass_errors))
+            r = open_stream(&d, i, records[i]);
+    }
+    if (r == 0)
+        r = spawn(&d, argv, env, in);
+    fd_close(&d.theirs[0]);
+    fd_close(&d.theirs[1]);
+    if (r == 0) {
+        d.pidfd = (int)sys_call(SYS_pidfd_open, d.pid, 0);
+        follow(&d);
+        conclude(&d, result);
+    } else {
+        not_started(result, -r, argv[0]);
+    }
+    fd_close(&d.pidfd);
+    stream_close(&d.streams[0]);
+    stream_close(&d.streams[1]);
+    result->duration_ms = (sys_now_us() - start) / 1000;
+}

@@ -1,0 +1,14 @@
+/* A module without a sandbox: an ordinary child in the caller's own environment, no limits. */
+#pragma once
+
+#include "result/result.h"
+
+/*
+ * Runs the command and waits for its end; what it printed is in the result, its standard error too
+ * unless that passes on to the caller's own. Only a flood of output ends it early.
+ */
+void module_direct(char *const argv[], char *const *env, const char *input, size_t input_len,
+                   bool pass_errors, struct result *result);
+
+/* What a result says of a run that nothing enforced. */
+void module_unprotected(struct result *result);

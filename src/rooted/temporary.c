@@ -1,0 +1,82 @@
+#include "rooted/temporary.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "rooted/names.h"
+#include "rooted/tree.h"
+
+#define ATTEMPTS_MAX 128
+#define LEFT_BEHIND_SECONDS 600 /* nobody writes what is in memory already for so long */
+
+#ifdef CORDON_ROOTED_TEST
+long temporary_left_behind_seconds = LEFT_BEHIND_SECONDS;
+#else
+#define temporary_left_behind_seconds LEFT_BEHIND_SECONDS
+#endif
+
+bool temporary_is(const char *name)
+{
+    return strncmp(name, TEMPORARY_PREFIX, sizeof TEMPORARY_PREFIX - 1) == 0;
+}
+
+/* A well mixed number that differs from the last; O_EXCL does not need more. */
+static uint64_t next_number(struct cordon_root *root)
+{
+    uint64_t x = atomic_fetch_add(&root->temporary, UINT64_C(0x9e3779b97f4a7c15));
+    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return x ^ (x >> 31);
+}
+
+/* The prefix and 16 hex digits; many times cheaper than printf. */
+static void make_name(uint64_t number, char name[TEMPORARY_NAME_MAX])
+{
+    memcpy(name, TEMPORARY_PREFIX, sizeof TEMPORARY_PREFIX - 1);
+    char *p = name + sizeof TEMPORARY_PREFIX - 1;
+    for (int shift = 60; shift >= 0; shift -= 4)
+        *p++ = "0123456789abcdef"[number >> shift & 15];
+    *p = '\0';
+}
+
+int temporary_create(struct cordon_root *root, int dir, unsigned mode,
+                     char name[TEMPORARY_NAME_MAX])
+{
+    for (int i = 0; i < ATTEMPTS_MAX; i++) {
+        make_name(next_number(root), name);
+        int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+        if (fd >= 0 || errno != EEXIST)
+            return fd >= 0 ? fd : -errno;
+    }
+    return -EEXIST;
+}
+
+bool temporary_sweep(const struct cordon_root *root, int dir, const char *name)
+{
+    struct stat st;
+    if ((root->flags & CORDON_ROOT_READONLY) != 0 ||
+        fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode) ||
+        time(NULL) - st.st_ctime < temporary_left_behind_seconds)
+        return false;
+    return unlinkat(dir, name, 0) == 0;
+}
+
+bool temporary_sweep_all(const struct cordon_root *root, int dir, const char *name)
+{
+    FD_AUTO fd = tree_open_dir(dir, name);
+    struct names names = {0};
+    bool some = false;
+    if (fd < 0 || names_read(fd, &names) < 0)
+        return false;
+    for (size_t i = 0; i < names.count; i++) {
+        const char *entry = names_at(&names, i);
+        some = (temporary_is(entry) && temporary_sweep(root, fd, entry)) || some;
+    }
+    names_free(&names);
+    return some;
+}

@@ -1,0 +1,448 @@
+"""Guard mode: nothing outside of the writable places changes, and each attempt is named.
+
+Each way is first shown to work without cordon, on a copy; then the file's bytes, mode and times are as
+they were, the result names the path, and the exit status is not 0 although the program hid the error.
+"""
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import signal
+import stat
+import subprocess
+import time
+
+import pytest
+
+from support import BIN, ENV, PRELUDE, PYTHON, ROOT, TEST_BIN, Run, check_document, eventually, outside
+
+GUARD = ["--profile", "test", "--allow-partial", "--quiet", "--rw", "tests"]
+NODE = shutil.which("node") or shutil.which("nodejs")
+
+
+@pytest.fixture
+def project(tmp_path_factory):
+    """A project of the caller's, not in /tmp, with a config that must stay as it is."""
+    path = pathlib.Path("/var/tmp") / f"place-guard-{os.getpid()}-{time.monotonic_ns()}"
+    make_project(path)
+    yield path
+    shutil.rmtree(path, ignore_errors=True)
+
+
+def make_project(path):
+    (path / "tests").mkdir(parents=True)
+    (path / "data/deep").mkdir(parents=True)
+    (path / "empty").mkdir()
+    (path / "config.toml").write_text("keep")
+    (path / "config.toml").chmod(0o640)
+    (path / "data/deep/x").write_text("keep")
+    os.utime(path / "config.toml", (1000, 1000))
+
+
+def snapshot(path):
+    """Everything but tests/: names, bytes, modes, owners and times."""
+    seen = {}
+    for top, dirs, files in os.walk(path):
+        if top == str(path):
+            dirs.remove("tests")
+        for name in [*dirs, *files]:
+            full = os.path.join(top, name)
+            st = os.lstat(full)
+            data = pathlib.Path(full).read_bytes() if stat.S_ISREG(st.st_mode) else None
+            seen[full] = (st.st_mode, st.st_uid, st.st_gid, st.st_mtime_ns, st.st_nlink, data)
+    return seen
+
+
+def guard(project, *args, options=(), timeout=60, env=None, binary=BIN, **kw):
+    argv = [binary, "run", "--json", *GUARD, *options, "--", *map(str, args)]
+    p = subprocess.run(argv, cwd=project, env={**ENV, **(env or {})}, stdin=subprocess.DEVNULL,
+                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=timeout, check=False, **kw)
+    r = Run(argv, p.returncode, p.stdout, p.stderr, None, 0.0)
+    r.doc = json.loads(p.stdout)
+    check_document(r.doc)
+    return r
+
+
+def named(r):
+    return {(v["op"], v["path"]) for v in r.doc["violations"]}
+
+
+# Each does its harm and hides the error. {p} is the project.
+WAYS = {
+    "open": ("os.write(os.open('{p}/config.toml', os.O_WRONLY), b'x')", "open for writing", "config.toml"),
+    "mode w": ("open('{p}/config.toml', 'w')", "open for writing", "config.toml"),
+    "mode a": ("open('{p}/config.toml', 'a').write('x')", "open for writing", "config.toml"),
+    "mode r+": ("open('{p}/config.toml', 'r+').write('x')", "open for writing", "config.toml"),
+    "mode x": ("open('{p}/new.ini', 'x')", "open for writing", "new.ini"),
+    "relative": ("os.chdir('{p}/data'); open('../config.toml', 'w')", "open for writing", "config.toml"),
+    "dir_fd": ("os.open('config.toml', os.O_WRONLY | os.O_TRUNC, dir_fd=os.open('{p}', os.O_RDONLY))",
+               "open for writing", "config.toml"),
+    "rename away": ("os.rename('{p}/config.toml', '{p}/tests/c')", "rename", "config.toml"),
+    "rename onto": ("open('{p}/tests/c', 'w').close(); os.rename('{p}/tests/c', '{p}/config.toml')", "rename",
+                    "config.toml"),
+    "unlink": ("os.unlink('{p}/config.toml')", "remove", "config.toml"),
+    "truncate": ("os.truncate('{p}/config.toml', 0)", "truncate", "config.toml"),
+    "mkdir": ("os.mkdir('{p}/made')", "make directory", "made"),
+    "rmtree": ("import shutil; shutil.rmtree('{p}/data')", "remove", "data/deep/x"),
+    "rmdir": ("os.rmdir('{p}/empty')", "remove directory", "empty"),
+    "sqlite3": ("import sqlite3; sqlite3.connect('{p}/new.db').execute('create table a(b)')", "open for writing",
+                "new.db"),
+    "subprocess": ("import subprocess; subprocess.run(['sh', '-c', 'echo x > {p}/config.toml'], check=True)",
+                   "open for writing", "config.toml"),
+    "dev prefix": ("open('/dev/../{p}/config.toml', 'w')", "open for writing", "config.toml"),
+    "proc prefix": ("os.chdir('{p}'); open('/proc/self/cwd/config.toml', 'w')", "open for writing", "config.toml"),
+    "tests/..": ("open('{p}/tests/../config.toml', 'w')", "open for writing", "config.toml"),
+    "link in tests": ("os.symlink('{p}/config.toml', '{p}/tests/l'); open('{p}/tests/l', 'w')", "open for writing",
+                      "config.toml"),
+    "dangling link": ("os.symlink('../fresh', '{p}/tests/l'); open('{p}/tests/l', 'w')", "open for writing", "fresh"),
+    "link": ("os.link('{p}/config.toml', '{p}/again')", "link", "again"),
+    "symlink": ("os.symlink('x', '{p}/sym')", "make symbolic link", "sym"),
+    "mkfifo": ("os.mkfifo('{p}/fifo')", "make node", "fifo"),
+    "socket": ("socket.socket(socket.AF_UNIX).bind('{p}/sock')", "bind socket", "sock"),
+    "chmod": ("os.chmod('{p}/config.toml', 0o777)", "change mode", "config.toml"),
+    "fchmod": ("os.fchmod(os.open('{p}/config.toml', os.O_RDONLY), 0o777)", "change mode", "config.toml"),
+    "chown": ("os.chown('{p}/config.toml', os.getuid(), os.getgid())", "change owner", "config.toml"),
+    "utime": ("os.utime('{p}/config.toml', (5, 5))", "change times", "config.toml"),
+    "futimens": ("os.utime(os.open('{p}/config.toml', os.O_RDONLY), (5, 5))", "change times", "config.toml"),
+    "setxattr": ("os.setxattr('{p}/config.toml', 'user.x', b'1')", "change attributes", "config.toml"),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_ways_of_python(project, way):
+    code, op, path = WAYS[way]
+    hidden = "try:\n    pass\n    %s\nexcept Exception as e:\n    print(repr(e))\nelse:\n    print('done')\n"
+    with contextlib.ExitStack() as stack:
+        copy = pathlib.Path(str(project) + "-copy")
+        stack.callback(shutil.rmtree, copy, True)
+        make_project(copy)
+        before = snapshot(copy)
+        assert outside(hidden % code.format(p=copy)).text.endswith("done\n")
+        if op not in ("change owner", "change attributes"): # to oneself; and it is in no snapshot
+            assert snapshot(copy) != before
+    before = snapshot(project)
+    r = guard(project, PYTHON, "-c", PRELUDE + hidden % code.format(p=project))
+    assert snapshot(project) == before, r.told()
+    assert (op, f"{project}/{path}") in named(r), r.told()
+    assert r.doc["exit"] == {"code": 0} and r.doc["status"] == "POLICY_VIOLATION" and r.rc == 1, r.told()
+    assert "done" not in r.text
+
+
+@pytest.fixture(scope="module")
+def harm():
+    source = r"""
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <spawn.h>
+#include <unistd.h>
+extern char **environ;
+int main(void)
+{
+    struct timespec t[2] = {{5, 0}, {5, 0}};
+    char *argv[] = {"sh", "-c", "echo x > config.toml", NULL};
+    pid_t pid;
+    int bad = 0;
+    bad += open("config.toml", O_WRONLY | O_TRUNC) >= 0;
+    bad += rename("config.toml", "gone") == 0;
+    bad += unlink("config.toml") == 0;
+    bad += truncate("config.toml", 0) == 0;
+    bad += mkdir("made", 0755) == 0;
+    bad += chmod("config.toml", 0777) == 0;
+    bad += utimensat(AT_FDCWD, "config.toml", t, 0) == 0;
+    bad += posix_spawnp(&pid, "sh", NULL, NULL, argv, environ) == 0 && waitpid(pid, &bad, 0) < 0;
+    if (vfork() == 0) {
+        unlink("config.toml");
+        _exit(0);
+    }
+    return 0;
+}
+"""
+    path = pathlib.Path("/var/tmp") / f"place-harm-{os.getpid()}"
+    subprocess.run(["gcc", "-O1", "-x", "c", "-o", str(path), "-"], input=source.encode(), check=True)
+    path.chmod(0o755)
+    yield path
+    path.unlink()
+
+
+def test_ways_of_c(project, harm):
+    copy = pathlib.Path(str(project) + "-copy")
+    make_project(copy)
+    try:
+        subprocess.run([harm], cwd=copy, check=True)
+        assert not (copy / "config.toml").exists()
+    finally:
+        shutil.rmtree(copy)
+    before = snapshot(project)
+    r = guard(project, harm)
+    assert snapshot(project) == before and r.rc == 1, r.told()
+    ops = {"open for writing", "rename", "remove", "truncate", "change mode", "change times"}
+    assert {(op, f"{project}/config.toml") for op in ops} | {("make directory", f"{project}/made")} == named(r)
+    by_name = {v["comm"]: v["count"] for v in r.doc["violations"] if v["op"] == "remove"}
+    assert by_name == {harm.name[:15]: 2} # vfork too
+    assert "sh" in {v["comm"] for v in r.doc["violations"]}
+
+
+@pytest.mark.skipif(NODE is None, reason="node is not installed")
+def test_ways_of_node(project):
+    code = """
+const fs = require('fs');
+const quietly = (f) => { try { f(); console.log('done'); } catch (e) { console.log(e.code); } };
+quietly(() => fs.writeFileSync('config.toml', 'x'));
+quietly(() => fs.renameSync('config.toml', 'gone'));
+quietly(() => fs.unlinkSync('config.toml'));
+quietly(() => fs.truncateSync('config.toml'));
+quietly(() => fs.mkdirSync('made'));
+quietly(() => fs.rmSync('data', {recursive: true}));
+quietly(() => fs.copyFileSync('config.toml', 'copy'));
+quietly(() => fs.symlinkSync('a', 'sym'));
+quietly(() => require('child_process').execSync('echo x > config.toml', {stdio: 'ignore'}));
+fs.promises.writeFile('config.toml', 'x').catch((e) => console.log(e.code));
+"""
+    before = snapshot(project)
+    r = guard(project, NODE, "-e", code, options=["--mem", "none"])
+    assert snapshot(project) == before and r.rc == 1, r.told()
+    assert "done" not in r.text, r.text
+    paths = {v["path"] for v in r.doc["violations"]}
+    assert {f"{project}/{n}" for n in ("config.toml", "made", "copy", "sym", "data/deep/x")} <= paths, r.told()
+
+
+def test_a_link_that_changes_all_the_time(project):
+    """Whatever the listener thought that the name meant, the kernel decides by what it means."""
+    code = """
+import threading
+open('tests/safe', 'w').close()
+def swap():
+    for i in range(4000):
+        os.symlink('safe' if i % 2 else '../config.toml', 'tests/new')
+        os.replace('tests/new', 'tests/link')
+t = threading.Thread(target=swap)
+t.start()
+done = 0
+while t.is_alive():
+    try:
+        os.close(os.open('tests/link', os.O_WRONLY | os.O_TRUNC)); done += 1
+    except OSError:
+        pass
+print(done)
+"""
+    before = snapshot(project)
+    r = guard(project, PYTHON, "-c", PRELUDE + code)
+    assert snapshot(project) == before, r.told()
+    assert int(r.text) > 0 and r.doc["violations_total"] > 0, r.told()
+    assert {v["path"] for v in r.doc["violations"]} == {f"{project}/config.toml"}
+
+
+def test_errors_that_programs_ask_for_stay(project):
+    (project / "locked").mkdir()
+    (project / "locked/x").write_text("x")
+    (project / "locked/x").chmod(0o444 if not ROOT else 0o644)
+    code = """
+say([tried(lambda: open('missing/x', 'w')), tried(lambda: open('missing')), tried(os.unlink, 'missing'),
+     tried(os.rmdir, 'missing'), tried(os.rmdir, 'data'), tried(os.rename, 'missing', 'y'), tried(os.mkdir, 'data'), tried(os.mkdir, 'tests'),
+     tried(lambda: os.makedirs('data/deep', exist_ok=True)), tried(lambda: open('config.toml', 'x')),
+     tried(lambda: open('data', 'w')), tried(os.unlink, 'data'), tried(os.rmdir, 'config.toml'),
+     tried(os.truncate, 'missing', 0), tried(os.chmod, 'missing', 0), tried(os.utime, 'missing'),
+     tried(os.symlink, 'a', 'config.toml'), tried(os.link, 'missing', 'n'), tried(lambda: open('config.toml/x', 'w')),
+     tried(os.rename, 'data', 'config.toml')])
+"""
+    want = outside(code, cwd=project).answer
+    r = guard(project, PYTHON, "-c", PRELUDE + code)
+    assert r.answer == want
+    assert r.doc["status"] == "OK" and r.doc["violations"] == [] and r.rc == 0, r.told()
+
+
+@pytest.mark.skipif(ROOT, reason="root may do all of this outside")
+def test_rights_that_the_caller_lacks_are_no_violation(project):
+    code = """
+say([tried(lambda: open('/etc/passwd', 'w')), tried(lambda: open('/etc/new', 'w')), tried(os.unlink, '/etc/passwd'),
+     tried(os.mkdir, '/usr/new'), tried(os.chmod, '/etc/passwd', 0), tried(os.rename, '/etc/passwd', '/etc/x'),
+     tried(os.utime, '/etc/passwd', (1, 1)), tried(os.chown, 'config.toml', 0, 0), tried(os.mkdir, '/run/new')])
+"""
+    want = outside(code, cwd=project).answer
+    r = guard(project, PYTHON, "-c", PRELUDE + code)
+    assert r.answer == want
+    assert r.doc["violations"] == [] and r.doc["status"] == "OK", r.told()
+
+
+def test_what_is_no_file_is_no_violation(project):
+    code = """
+a, b = os.pipe(); os.fchmod(b, 0o600)
+m = os.memfd_create('m'); os.fchmod(m, 0o600); os.ftruncate(m, 10)
+say([tried(lambda: open('/dev/null', 'w').write('x')), tried(lambda: open('/dev/stdout', 'w').close()),
+     tried(lambda: open('/proc/self/comm', 'w').write('me')), tried(lambda: open('/dev/shm/x', 'w').close()),
+     tried(lambda: socket.socket(socket.AF_UNIX).bind('\\0name')), tried(lambda: socket.socket().bind(('127.0.0.1', 0))),
+     tried(lambda: open('tests/x', 'w').write('x')), tried(os.rename, 'tests/x', 'tests/y'),
+     tried(os.chmod, 'tests/y', 0o600), tried(os.utime, 'tests/y'), tried(os.unlink, 'tests/y')])
+"""
+    r = guard(project, PYTHON, "-c", PRELUDE + code, options=["--mem", "none"])
+    assert set(r.answer) <= {"ok", "ENXIO", "EACCES"} and r.answer[0] == "ok" and r.answer[-5:] == ["ok"] * 5, r.told()
+    assert r.doc["violations"] == [] and r.doc["status"] == "OK", r.told()
+
+
+def test_many_violations_have_a_bound(project):
+    code = """
+for i in range(10000):
+    try: os.mkdir('d%05d' % i)
+    except OSError: pass
+"""
+    r = guard(project, PYTHON, "-c", PRELUDE + code)
+    assert r.doc["violations_total"] == 10000 and len(r.doc["violations"]) == 1000, r.told()
+    paths = [v["path"] for v in r.doc["violations"]]
+    assert paths == sorted(paths) and r.rc == 1
+    assert any("1000" in w for w in r.doc["warnings"])
+
+
+def test_many_processes_at_once(project):
+    code = """
+import threading
+def harm(n):
+    for i in range(50):
+        try: open('shared-%d' % n, 'w')
+        except OSError: pass
+pids = []
+for n in range(20):
+    pid = os.fork()
+    if pid == 0:
+        ts = [threading.Thread(target=harm, args=(n,)) for _ in range(3)]
+        [t.start() for t in ts]; [t.join() for t in ts]
+        os._exit(0)
+    pids.append(pid)
+for pid in pids: os.waitpid(pid, 0)
+"""
+    r = guard(project, PYTHON, "-c", PRELUDE + code)
+    assert r.doc["violations_total"] == 20 * 3 * 50, r.told()
+    assert {v["path"]: v["count"] for v in r.doc["violations"]} == {f"{project}/shared-{n}": 150 for n in range(20)}
+    assert len({v["pid"] for v in r.doc["violations"]}) == 20
+
+
+def test_a_word_on_stderr_for_each_path(project):
+    argv = [BIN, "run", "--profile", "test", "--allow-partial", "--rw", "tests", "--", "sh", "-c",
+            "rm config.toml; chmod 1 config.toml; mkdir 'a\x1bb'; exit 7"]
+    p = subprocess.run(argv, cwd=project, env=ENV, stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False)
+    said = [line for line in p.stderr.decode().splitlines() if line.startswith("TEST_SANDBOX_VIOLATION")]
+    assert p.returncode == 7
+    assert len(said) == 2, p.stderr
+    assert f"attempted to write to {project}/config.toml (remove, pid " in said[0] and said[0].endswith(" rm)")
+    assert b"a\\x1bb" in p.stderr and b"\n  fix: " in p.stderr
+
+
+@contextlib.contextmanager
+def running(project, code):
+    argv = [BIN, "run", "--json", *GUARD, "--", PYTHON, "-c", PRELUDE + code]
+    p = subprocess.Popen(argv, cwd=project, env=ENV, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE)
+    try:
+        assert eventually(lambda: (project / "tests/ready").exists())
+        yield p
+    finally:
+        p.kill()
+        p.communicate()
+
+
+def listener_of(pid):
+    """The supervisor's child that is in no other pid namespace."""
+    found = []
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            status = pathlib.Path(f"/proc/{entry}/status").read_text(errors="replace")
+            fields = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
+            if fields["PPid"] == str(pid) and len(fields["NSpid"].split()) == 1:
+                found.append(int(entry))
+    assert len(found) == 1, found
+    return found[0]
+
+
+BUSY = """
+open('tests/ready', 'w').close()
+while True:
+    try: os.mkdir('tests/d'); os.rmdir('tests/d'); os.mkdir('nope')
+    except OSError: pass
+"""
+
+
+def test_without_the_listener_the_kernel_refuses_and_nobody_names(project):
+    before = snapshot(project)
+    r = guard(project, "sh", "-c", "rm config.toml; true", binary=TEST_BIN, env={"CORDON_TEST_DISABLE": "listener"})
+    assert snapshot(project) == before and "Read-only" in r.doc["stderr"]
+    assert r.doc["violations"] == [] and r.doc["status"] == "OK", r.told()
+
+
+def test_without_the_mounts_and_landlock_it_happens(project):
+    project.chmod(0o777) # root has become somebody else, and nothing maps it back
+    r = guard(project, "sh", "-c", "rm -f config.toml", binary=TEST_BIN, env={"CORDON_TEST_DISABLE": "mounts,landlock"})
+    assert not (project / "config.toml").exists(), r.told()
+    assert r.doc["violations"] == [] and not r.doc["enforced"]["filesystem"]["applied"]
+
+
+def test_a_dead_listener_ends_the_run(project):
+    with running(project, BUSY) as p:
+        os.kill(listener_of(p.pid), signal.SIGKILL)
+        out, _ = p.communicate(timeout=20)
+    doc = json.loads(out)
+    assert doc["status"] == "INTERNAL_ERROR" and p.returncode == 125, doc
+    assert "listener" in doc["reason"]
+
+
+def test_a_stopped_listener_goes_on(project):
+    code = """
+open('tests/ready', 'w').close()
+end = time.monotonic() + 4
+while time.monotonic() < end:
+    os.mkdir('tests/d'); os.rmdir('tests/d')
+try: os.mkdir('nope')
+except OSError: pass
+"""
+    with running(project, code) as p:
+        for _ in range(2):
+            os.kill(listener_of(p.pid), signal.SIGSTOP)
+            time.sleep(0.3)
+        out, _ = p.communicate(timeout=30)
+    doc = json.loads(out)
+    assert doc["status"] == "POLICY_VIOLATION", doc
+
+
+def test_the_listener_ends_with_the_supervisor(project):
+    with running(project, BUSY) as p:
+        listener = listener_of(p.pid)
+        p.kill()
+        assert eventually(lambda: not os.path.exists(f"/proc/{listener}")
+                          or "Z" in pathlib.Path(f"/proc/{listener}/stat").read_text().split(")")[1][:3])
+
+
+def test_a_process_that_cannot_be_looked_into(project):
+    code = """
+libc.prctl(4, 0, 0, 0, 0)
+say([tried(lambda: open('config.toml', 'w')), tried(lambda: open('tests/x', 'w').close())])
+"""
+    before = snapshot(project)
+    r = guard(project, PYTHON, "-c", PRELUDE + code)
+    assert r.answer == ["EROFS", "ok"] and snapshot(project) == before, r.told()
+    assert r.doc["violations"] != [] or any("not named" in w for w in r.doc["warnings"]), r.told()
+
+
+def test_daemons_are_out_of_reach(project):
+    """Sockets of the host's work through a read-only mount: where they are, there is nothing."""
+    code = "say([os.listdir('/run') if os.path.isdir('/run') else [], os.path.exists('/tmp/.X11-unix/X0')])"
+    r = guard(project, PYTHON, "-c", PRELUDE + code)
+    assert set(r.answer[0]) <= {"current-system", "booted-system", "systemd"} and r.answer[1] is False
+
+
+@pytest.mark.skipif(not ROOT, reason="only root maps owners, and mounts")
+def test_owners_that_cannot_be_mapped_make_it_partial(project):
+    place = project / "tests"
+    subprocess.run(["mount", "-t", "ramfs", "none", str(place)], check=True)
+    try:
+        argv = [BIN, "run", "--profile", "test", "--rw", "tests", "--json", "--", "true"]
+        p = subprocess.run(argv, cwd=project, env=ENV, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        assert p.returncode == 125 and b"owners" in p.stderr, p.stderr
+        assert not json.loads(p.stdout)["enforced"]["privileges"]["applied"]
+        r = guard(project, "true")
+        entry = r.doc["enforced"]["privileges"]
+        assert r.doc["reason"] == "PARTIAL_ENFORCEMENT" and r.rc == 0, r.told()
+        assert not entry["applied"] and "cannot be id-mapped" in entry["details"]
+    finally:
+        subprocess.run(["umount", str(place)], check=True)

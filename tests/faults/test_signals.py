@@ -1,0 +1,58 @@
+"""Signals at any moment of a run: nothing survives, nothing is left, and who is told gets an answer."""
+import os
+import random
+import signal
+import subprocess
+import time
+
+import pytest
+from support import ALL, BIN, ENV, eventually, marker, nothing_left, pids_with
+
+MOMENTS = 200 if ALL else 40
+SECONDS = 0.012  # a run of /bin/true takes a few milliseconds
+
+
+def started(word):
+    return subprocess.Popen([BIN, "run", "--grace", "100ms", "--", "/bin/sh", "-c", "sleep 60; :", word], env=ENV,
+                            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+@pytest.mark.parametrize("sig", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_at_random_moments(sig):
+    word = marker()
+    chance = random.Random(7)
+    with nothing_left(word):
+        for _ in range(MOMENTS):
+            p = started(word)
+            time.sleep(chance.uniform(0, SECONDS))
+            p.send_signal(sig)
+            code = p.wait(timeout=30)
+            assert code in (-sig, 128 + sig), code
+        assert eventually(lambda: not pids_with(word), 10)
+        # What SIGKILL leaves is an empty cgroup, which the next run sweeps.
+        subprocess.run([BIN, "run", "--", "/bin/true"], env=ENV, stdin=subprocess.DEVNULL, check=True)
+
+
+def test_stopped_and_continued_at_random_moments():
+    chance = random.Random(11)
+    with nothing_left():
+        for _ in range(MOMENTS):
+            p = subprocess.Popen([BIN, "run", "--", "/bin/sh", "-c", "echo whole; exit 7"], env=ENV,
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+            time.sleep(chance.uniform(0, SECONDS))
+            p.send_signal(signal.SIGSTOP)
+            time.sleep(0.005)
+            p.send_signal(signal.SIGCONT)
+            out, _ = p.communicate(timeout=30)
+            assert (p.returncode, out) == (7, b"whole\n")
+
+
+def test_the_group_is_killed_by_a_terminal():
+    """Ctrl-C reaches cordon and not what runs inside, which is told by cordon."""
+    word = marker()
+    with nothing_left(word):
+        p = subprocess.Popen([BIN, "run", "--grace", "100ms", "--", "/bin/sh", "-c", "sleep 60; :", word], env=ENV,
+                             stdin=subprocess.DEVNULL, start_new_session=True)
+        assert eventually(lambda: pids_with(word))
+        os.killpg(p.pid, signal.SIGINT)
+        assert p.wait(timeout=30) == 128 + signal.SIGINT

@@ -1,0 +1,135 @@
+/* Copies of files, trees and lists. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fixture.h"
+#include "harness.h"
+
+EVERYWHERE(copies_files)
+{
+    host_write(host(f, form, "a"), "A");
+    chmod(host(f, form, "a"), 0750);
+    WORKS(f, cordon_root_copy_file(f->root, at(form, "a"), at(form, "b"), &f->err));
+    CHECK_HOST(host(f, form, "b"), "A");
+    struct stat st;
+    CHECK(stat(host(f, form, "b"), &st) == 0 && (st.st_mode & 07777) == 0750);
+    host_write(host(f, form, "c"), "long content");
+    WORKS(f, cordon_root_copy_file(f->root, at(form, "a"), at(form, "c"), &f->err));
+    CHECK_HOST(host(f, form, "c"), "A");
+    if (geteuid() == 0) { /* who had the file has it still */
+        CHECK(chown(host(f, form, "c"), 1234, 2345) == 0);
+        WORKS(f, cordon_root_copy_file(f->root, at(form, "a"), at(form, "c"), &f->err));
+        CHECK(stat(host(f, form, "c"), &st) == 0 && st.st_uid == 1234 && st.st_gid == 2345);
+    }
+    FAILS(f, cordon_root_copy_file(f->root, at(form, "a"), at(form, "a"), &f->err), "EINVAL");
+    CHECK_STR(f->err.message,
+              text("Source and destination must not be the same file: '%sa'", form->shown));
+    CHECK_HOST(host(f, form, "a"), "A");
+    host_mkdir(host(f, form, "d"));
+    FAILS(f, cordon_root_copy_file(f->root, at(form, "d"), at(form, "e"), &f->err), "EISDIR");
+    CHECK_STR(f->err.syscall, "read");
+    FAILS(f, cordon_root_copy_file(f->root, at(form, "a"), at(form, "d"), &f->err), "EISDIR");
+    CHECK_STR(f->err.syscall, "open");
+    FAILS(f, cordon_root_copy_file(f->root, at(form, "a"), at(form, "q/x"), &f->err), "ENOENT");
+    CHECK_STR(f->err.path, text("%sq/x", form->shown));
+}
+
+EVERYWHERE(copies_trees)
+{
+    struct cordon_root_cp_options o = {.size = sizeof o};
+    host_mkdir(host(f, form, "s"));
+    host_mkdir(host(f, form, "s/t"));
+    chmod(host(f, form, "s/t"), 0710);
+    host_write(host(f, form, "s/t/x"), "X");
+    host_write(host(f, form, "s/y"), "Y");
+    host_symlink("t/x", host(f, form, "s/l"));
+    host_symlink("nowhere", host(f, form, "s/dangling"));
+    FAILS(f, cordon_root_cp(f->root, at(form, "s"), at(form, "u"), &o, &f->err), "ERR_FS_EISDIR");
+    o.recursive = true;
+    WORKS(f, cordon_root_cp(f->root, at(form, "s"), at(form, "p/q/u"), &o, &f->err));
+    CHECK_HOST(host(f, form, "p/q/u/t/x"), "X");
+    char link[64] = {0};
+    CHECK(readlink(host(f, form, "p/q/u/l"), link, sizeof link) == 3);
+    CHECK_STR(link, "t/x");
+    CHECK(readlink(host(f, form, "p/q/u/dangling"), link, sizeof link) == 7);
+    struct stat st;
+    CHECK(stat(host(f, form, "p/q/u/t"), &st) == 0 && (st.st_mode & 07777) == 0710);
+    /* Merges, and again: never p/q/u/s. */
+    host_write(host(f, form, "p/q/u/extra"), "E");
+    WORKS(f, cordon_root_cp(f->root, at(form, "s"), at(form, "p/q/u"), &o, &f->err));
+    CHECK(!host_exists(host(f, form, "p/q/u/s")));
+    CHECK_HOST(host(f, form, "p/q/u/extra"), "E");
+
+    FAILS(f, cordon_root_cp(f->root, at(form, "s"), at(form, "s/t/in"), &o, &f->err),
+          "ERR_FS_CP_EINVAL");
+    FAILS(f, cordon_root_cp(f->root, at(form, "s"), at(form, "s"), &o, &f->err),
+          "ERR_FS_CP_EINVAL");
+    FAILS(f, cordon_root_cp(f->root, at(form, "s/y"), at(form, "s/y"), &o, &f->err),
+          "ERR_FS_CP_EINVAL");
+    FAILS(f, cordon_root_cp(f->root, at(form, "s/y"), at(form, "p"), &o, &f->err),
+          "ERR_FS_CP_NON_DIR_TO_DIR");
+    FAILS(f, cordon_root_cp(f->root, at(form, "s"), at(form, "p/q/u/y"), &o, &f->err),
+          "ERR_FS_CP_DIR_TO_NON_DIR");
+    FAILS(f, cordon_root_cp(f->root, at(form, "q"), at(form, "r"), &o, &f->err), "ENOENT");
+
+    o.keep_existing = true;
+    host_write(host(f, form, "s/y"), "newer");
+    WORKS(f, cordon_root_cp(f->root, at(form, "s/y"), at(form, "p/q/u/y"), &o, &f->err));
+    CHECK_HOST(host(f, form, "p/q/u/y"), "Y");
+    o.error_on_exist = true;
+    FAILS(f, cordon_root_cp(f->root, at(form, "s/y"), at(form, "p/q/u/y"), &o, &f->err),
+          "ERR_FS_CP_EEXIST");
+    o = (struct cordon_root_cp_options){.size = sizeof o, .recursive = true, .dereference = true};
+    FAILS(f, cordon_root_cp(f->root, at(form, "s"), at(form, "deref"), &o, &f->err), "ENOENT");
+    unlink(host(f, form, "s/dangling"));
+    host_remove(host(f, form, "deref"));
+    WORKS(f, cordon_root_cp(f->root, at(form, "s"), at(form, "deref"), &o, &f->err));
+    CHECK(lstat(host(f, form, "deref/l"), &st) == 0 && S_ISREG(st.st_mode));
+    host_symlink("..", host(f, form, "s/t/up"));
+    FAILS(f, cordon_root_cp(f->root, at(form, "s"), at(form, "deref2"), &o, &f->err), "ELOOP");
+}
+
+EVERYWHERE(copies_lists_and_preserves_times)
+{
+    struct cordon_root_cp_options o = {.size = sizeof o, .recursive = true,
+                                       .preserve_timestamps = true};
+    host_write(host(f, form, "a"), "A");
+    host_mkdir(host(f, form, "s"));
+    host_write(host(f, form, "s/x"), "X");
+    WORKS(f, cordon_root_utimes(f->root, at(form, "a"), 1, 2, &f->err));
+    const char *list[] = {at(form, "a"), at(form, "s/")};
+    FAILS(f, cordon_root_cp_list(f->root, list, 2, at(form, "to"), &o, &f->err), "ENOENT");
+    host_mkdir(host(f, form, "to"));
+    WORKS(f, cordon_root_cp_list(f->root, list, 2, at(form, "to"), &o, &f->err));
+    CHECK_HOST(host(f, form, "to/a"), "A");
+    CHECK_HOST(host(f, form, "to/s/x"), "X");
+    struct stat st;
+    CHECK(stat(host(f, form, "to/a"), &st) == 0 && st.st_mtime == 2);
+    mkfifo(host(f, form, "s/fifo"), 0600);
+    FAILS(f, cordon_root_cp(f->root, at(form, "s"), at(form, "z"), &o, &f->err), "EINVAL");
+    CHECK_STR(f->err.message, text("Unsupported source file type for cp in safe mode: '%ss/fifo'",
+                                   form->shown));
+    FAILS(f, cordon_root_cp(f->root, at(form, "s/fifo"), at(form, "z2"), &o, &f->err), "EINVAL");
+}
+
+EVERYWHERE(keeps_sparse_files_sparse_and_copies_large_ones)
+{
+    int fd = open(host(f, form, "sparse"), O_WRONLY | O_CREAT, 0644);
+    char block[4096];
+    memset(block, 'x', sizeof block);
+    CHECK(pwrite(fd, block, sizeof block, 8 << 20) == 4096 && ftruncate(fd, 32 << 20) == 0);
+    close(fd);
+    WORKS(f, cordon_root_copy_file(f->root, at(form, "sparse"), at(form, "copy"), &f->err));
+    struct stat st;
+    CHECK(stat(host(f, form, "copy"), &st) == 0 && st.st_size == 32 << 20);
+    CHECK(st.st_blocks * 512 < 1 << 20);
+    CHECK_INT(system(text("cmp -s %s %s", host(f, form, "sparse"), host(f, form, "copy"))), 0);
+    fd = open(host(f, form, "large"), O_WRONLY | O_CREAT, 0644);
+    for (int i = 0; i < 300; i++)
+        CHECK(write(fd, block, sizeof block) == 4096);
+    close(fd);
+    WORKS(f, cordon_root_copy_file(f->root, at(form, "large"), at(form, "copy"), &f->err));
+    CHECK_INT(system(text("cmp -s %s %s", host(f, form, "large"), host(f, form, "copy"))), 0);
+}

@@ -1,0 +1,140 @@
+/* Making, removing, renaming and listing names. */
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fixture.h"
+#include "harness.h"
+
+EVERYWHERE(makes_and_removes_directories)
+{
+    WORKS(f, cordon_root_mkdir(f->root, at(form, "d"), false, 0777, &f->err));
+    FAILS(f, cordon_root_mkdir(f->root, at(form, "d"), false, 0777, &f->err), "EEXIST");
+    WORKS(f, cordon_root_mkdir(f->root, at(form, "d"), true, 0777, &f->err));
+    FAILS(f, cordon_root_mkdir(f->root, at(form, "x/y"), false, 0777, &f->err), "ENOENT");
+    WORKS(f, cordon_root_mkdir(f->root, at(form, "x/y/z"), true, 0700, &f->err));
+    struct stat st;
+    CHECK(stat(host(f, form, "x/y/z"), &st) == 0 && (st.st_mode & 0777) == 0700);
+    host_write(host(f, form, "file"), "");
+    FAILS(f, cordon_root_mkdir(f->root, at(form, "file"), true, 0777, &f->err), "EEXIST");
+    FAILS(f, cordon_root_mkdir(f->root, at(form, "file/x"), true, 0777, &f->err), "ENOTDIR");
+    FAILS(f, cordon_root_mkdir(f->root, at(form, ""), false, 0777, &f->err), "EEXIST");
+    WORKS(f, cordon_root_mkdir(f->root, at(form, ""), true, 0777, &f->err));
+    FAILS(f, cordon_root_rmdir(f->root, at(form, "x"), false, &f->err), "ENOTEMPTY");
+    FAILS(f, cordon_root_rmdir(f->root, at(form, "file"), false, &f->err), "ENOTDIR");
+    FAILS(f, cordon_root_rmdir(f->root, at(form, "q"), false, &f->err), "ENOENT");
+    FAILS(f, cordon_root_rmdir(f->root, at(form, ""), true, &f->err), "EPERM");
+    WORKS(f, cordon_root_rmdir(f->root, at(form, "d"), false, &f->err));
+    WORKS(f, cordon_root_rmdir(f->root, at(form, "x"), true, &f->err));
+    CHECK(!host_exists(host(f, form, "x")));
+}
+
+EVERYWHERE(removes_files_lists_and_trees)
+{
+    host_write(host(f, form, "a"), "");
+    host_mkdir(host(f, form, "d"));
+    host_mkdir(host(f, form, "d/e"));
+    host_write(host(f, form, "d/e/x"), "");
+    host_symlink(outside(f, "dir"), host(f, form, "d/e/out"));
+    host_symlink("..", host(f, form, "d/e/up"));
+    WORKS(f, rm(f, at(form, "a"), false, false));
+    FAILS(f, rm(f, at(form, "d"), false, false), "ERR_FS_EISDIR");
+    CHECK_STR(f->err.message, text("Path is a directory: rm returned EISDIR (is a directory) %sd",
+                                   form->shown));
+    CHECK_INT(f->err.errnum, 21);
+    WORKS(f, rm(f, at(form, "d"), true, false));
+    CHECK(!host_exists(host(f, form, "d")));
+    WORKS(f, rm(f, at(form, "d"), true, true));
+    FAILS(f, rm(f, at(form, ""), true, true), "EPERM");
+    FAILS(f, rm(f, at(form, ".."), true, true), "EPERM");
+    host_write(host(f, form, "1"), "");
+    host_write(host(f, form, "2"), "");
+    const char *both[] = {at(form, "1"), at(form, "2")};
+    WORKS(f, cordon_root_rm(f->root, both, 2, NULL, &f->err));
+    CHECK(!host_exists(host(f, form, "1")) && !host_exists(host(f, form, "2")));
+    WORKS(f, cordon_root_rm(f->root, both, 0, NULL, &f->err));
+    host_mkdir(host(f, form, "d"));
+    FAILS(f, cordon_root_unlink(f->root, at(form, "d"), &f->err), "EISDIR");
+    FAILS(f, cordon_root_unlink(f->root, at(form, "q"), &f->err), "ENOENT");
+    host_write(host(f, form, "a"), "");
+    WORKS(f, cordon_root_unlink(f->root, at(form, "a"), &f->err));
+    CHECK(!host_exists(host(f, form, "a")));
+}
+
+EVERYWHERE(renames_and_moves)
+{
+    host_write(host(f, form, "a"), "A");
+    host_write(host(f, form, "b"), "B");
+    host_mkdir(host(f, form, "d"));
+    WORKS(f, cordon_root_rename(f->root, at(form, "a"), at(form, "b"), &f->err));
+    CHECK_HOST(host(f, form, "b"), "A");
+    FAILS(f, cordon_root_rename(f->root, at(form, "b"), at(form, "d"), &f->err), "EISDIR");
+    FAILS(f, cordon_root_rename(f->root, at(form, "d"), at(form, "b"), &f->err), "ENOTDIR");
+    FAILS(f, cordon_root_rename(f->root, at(form, "d"), at(form, "d/x"), &f->err), "EINVAL");
+    WORKS(f, cordon_root_move(f->root, at(form, "b"), at(form, "d/e/f/b"), false, &f->err));
+    CHECK_HOST(host(f, form, "d/e/f/b"), "A");
+    host_write(host(f, form, "c"), "C");
+    FAILS(f, cordon_root_move(f->root, at(form, "c"), at(form, "d/e/f/b"), false, &f->err),
+          "EEXIST");
+    CHECK_STR(f->err.message, "dest already exists.");
+    CHECK_HOST(host(f, form, "d/e/f/b"), "A");
+    FAILS(f, cordon_root_move(f->root, at(form, "c"), at(form, "d/e"), false, &f->err), "EEXIST");
+    WORKS(f, cordon_root_move(f->root, at(form, "c"), at(form, "d/e/f/b"), true, &f->err));
+    CHECK_HOST(host(f, form, "d/e/f/b"), "C");
+    FAILS(f, cordon_root_move(f->root, at(form, "d"), at(form, "d/new/x"), false, &f->err),
+          "EINVAL");
+    CHECK_STR(f->err.message,
+              text("Cannot move '%sd' to a subdirectory of itself, '%sd/new/x'.", form->shown,
+                   form->shown));
+    CHECK(!host_exists(host(f, form, "d/new")));
+    FAILS(f, cordon_root_move(f->root, at(form, "q"), at(form, "r"), false, &f->err), "ENOENT");
+    CHECK_STR(f->err.syscall, "lstat");
+    /* A full directory is replaced in one step. */
+    host_mkdir(host(f, form, "full"));
+    host_write(host(f, form, "full/x"), "old");
+    WORKS(f, cordon_root_move(f->root, at(form, "d"), at(form, "full"), true, &f->err));
+    CHECK_HOST(host(f, form, "full/e/f/b"), "C");
+    CHECK(!host_exists(host(f, form, "d")));
+    FAILS(f, cordon_root_rename(f->root, at(form, ""), at(form, "x"), &f->err), "EPERM");
+}
+
+EVERYWHERE(lists_directories)
+{
+    host_write(host(f, form, "b.txt"), "12");
+    host_mkdir(host(f, form, "dir"));
+    host_write(host(f, form, "dir/in"), "");
+    host_symlink("b.txt", host(f, form, "link"));
+    host_write(host(f, form, "\xf0\x9f\x94\xa5"), "");
+    host_write(host(f, form, "bad\xff"), "");
+    mkfifo(host(f, form, "pipe"), 0600);
+    host_write(host(f, form, ".cordon-tmp-0123456789abcdef"), "being written");
+    struct cordon_root_entries l;
+    WORKS(f, cordon_root_readdir(f->root, at(form, ""), false, &l, &f->err));
+    static const char *const names[] = {"b.txt", "bad\xff", "dir", "link", "pipe",
+                                        "\xf0\x9f\x94\xa5"};
+    static const char types[] = "ffdlpf";
+    CHECK_INT(l.count, 6);
+    for (size_t i = 0; i < 6; i++) {
+        CHECK_STR(l.entries[i].name, names[i]);
+        CHECK_INT(l.entries[i].type, types[i]);
+    }
+    cordon_root_entries_free(&l);
+    WORKS(f, cordon_root_readdir(f->root, at(form, ""), true, &l, &f->err));
+    CHECK_INT(l.count, 7);
+    CHECK_STR(l.entries[3].name, "dir/in");
+    CHECK_STR(l.entries[3].parent, text("%sdir", form->shown));
+    cordon_root_entries_free(&l);
+    WORKS(f, cordon_root_get_listing(f->root, at(form, ""), &l, &f->err));
+    CHECK_INT(l.count, 6);
+    for (size_t i = 0; i < l.count; i++) {
+        if (strcmp(l.entries[i].name, "link") == 0)
+            CHECK_STR(l.entries[i].link_target, "b.txt");
+        if (strcmp(l.entries[i].name, "b.txt") == 0)
+            CHECK_INT(l.entries[i].size, 2);
+        CHECK(l.entries[i].mtime_ms > 1e12);
+    }
+    cordon_root_entries_free(&l);
+    WORKS(f, cordon_root_readdir(f->root, at(form, ".."), false, &l, &f->err));
+    /* ".." of an alias or of the scratch is lexical: it leads to the rootfs. */
+    CHECK(l.count == 6 || form == &forms[1] || form == &forms[2]);
+    cordon_root_entries_free(&l);
+}
