@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -66,14 +65,8 @@ static int give(struct arguments *a, int fd)
 /* Bytes behind a descriptor, to be read from their beginning. */
 static int give_bytes(struct arguments *a, const void *data, size_t len)
 {
-    int fd = memfd_create("cordon-bwrap", MFD_CLOEXEC);
-    int r = fd < 0 ? -errno : fd_write_all(fd, data, len);
-    if (r == 0 && lseek(fd, 0, SEEK_SET) < 0)
-        r = -errno;
-    if (r == 0)
-        return give(a, fd);
-    fd_close(&fd);
-    return fail(a->err, -r, "hand over bytes to");
+    int fd = fd_from_memory(data, len);
+    return fd < 0 ? fail(a->err, -fd, "hand over bytes to") : give(a, fd);
 }
 
 static void put_namespaces(struct arguments *a)
@@ -328,8 +321,8 @@ int layer_bwrap_prepare(struct layer_bwrap *self, const struct plan *plan, struc
     if (r == 0)
         r = make_argv(self, plan);
     if (r == 0) {
-        int messages = memfd_create("cordon-bwrap", MFD_CLOEXEC);
-        self->messages = messages < 0 ? -errno : fd_above_standard(messages);
+        int messages = fd_from_memory("", 0);
+        self->messages = messages < 0 ? messages : fd_above_standard(messages);
         r = self->messages < 0 ? self->messages : 0;
     }
     buf_free(&a.text);
