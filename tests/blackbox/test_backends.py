@@ -10,7 +10,6 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 
 import pytest
 
@@ -114,7 +113,8 @@ def test_portable_deadline_ends_the_group(backend):
 def test_posix_a_session_of_its_own_survives_as_the_ledger_says():
     """The gap is real: were it closed, the ledger would have to claim it."""
     word = marker()
-    code = f"import os, time\nif os.fork() == 0:\n os.setsid(); os.close(1); os.close(2)\n time.sleep(30)  # {word}"
+    code = ("import os, time\nr, w = os.pipe()\nif os.fork() == 0:\n os.setsid(); os.close(1); os.close(2)\n"
+            f" os.write(w, b'x'); time.sleep(30)  # {word}\nos.read(r, 1)")
     r = run("--backend", "posix", *PARTIAL, "--", PYTHON, "-c", code)
     assert r.doc["enforced"]["processes"]["applied"] is False
     left = pids_with(word)
@@ -135,10 +135,11 @@ def test_i12_the_caller_dies_and_everything_with_it(backend):
 
 @pytest.mark.parametrize("backend", ["posix", "bwrap"])
 def test_signals_of_the_caller_are_passed_on(backend):
-    with subprocess.Popen([BIN, "run", "--backend", backend, *PARTIAL, "--json", "--", "sh", "-c",
+    with subprocess.Popen([BIN, "run", "--backend", backend, *PARTIAL, "--result", "fd:1", "--stdout-file", "fd:2",
+                           "--", "sh", "-c",
                            "trap 'echo got; exit 3' TERM; echo up; while :; do sleep 0.05; done"], env=ENV,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as p:
-        time.sleep(1)
+        assert p.stderr.readline() == b"up\n"
         p.terminate()
         doc = json.loads(p.stdout.read())
     assert p.returncode == 143 and doc["status"] == "KILLED_TERM" and doc["stdout"].endswith("got\n"), doc
