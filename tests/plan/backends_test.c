@@ -109,3 +109,14 @@ TEST(a_directory_of_the_hosts_stands_for_work)
     CHECK(home);
     arena_free(&i.arena);
 }
+
+TEST(what_only_native_has_is_refused_by_name)
+{
+    struct invented i = invented(PROFILE_STAGE);
+    CHECK_INT(policy_add_name(&i.policy.hide, &i.arena, "/etc/x", NULL), 0);
+    CHECK_INT(compile_by(&i, BACKEND_POSIX), -EINVAL);
+    CHECK_INT(i.err.kind, CORDON_ERROR_POLICY);
+    CHECK_STR(i.err.subject, "hide");
+    CHECK_STR(i.err.why, "only the native backend has it");
+    arena_free(&i.arena);
+}
