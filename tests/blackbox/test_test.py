@@ -281,7 +281,9 @@ def test_t18_base_temp_and_temporary_files(project):
         "    assert 'tests/artifacts/_isolation_workspace_' in tempfile.mkdtemp()\n")
     r = document(project, "--", *PYTEST, code=0)
     assert r.doc["cmd"][:4] == [support.PYTHON, "-m", "pytest", "-p"]
-    assert "--basetemp=tests/artifacts/_pytest_tmp" in r.doc["cmd"]
+    assert f"--basetemp={project}/tests/artifacts/_pytest_tmp" in r.doc["cmd"]
+    r = document(project, "--cwd", project / "tests", "--", *PYTEST, "test_a.py", code=0)  # from there, too
+    assert "1 passed" in r.text and not (project / "tests/tests").exists()
     env = test_run(project, "--", "env", code=0).text
     workspace = f"{project}/tests/artifacts/_isolation_workspace_1"
     for line in (f"HOME={workspace}/home", f"TMPDIR={workspace}/tmp", f"XDG_CACHE_HOME={workspace}/cache",
@@ -447,7 +449,7 @@ def test_data_of_others_is_not_emptied(project):
         (project / "tests/artifacts" / name / "mine").write_text("keep")
     (project / "tests/test_a.py").write_text("def test_a(tmp_path): (tmp_path / 'x').write_text('y')\n")
     r = document(project, "--", *PYTEST, code=0)
-    assert "--basetemp=tests/artifacts/_pytest_tmp_3" in r.doc["cmd"]
+    assert f"--basetemp={project}/tests/artifacts/_pytest_tmp_3" in r.doc["cmd"]
     assert artifacts(project) == ["_isolation_workspace_2", "_pytest_tmp"]
     assert (project / "tests/artifacts/_pytest_tmp/mine").read_text() == "keep"
 
