@@ -104,6 +104,19 @@ def test_t2_doctor_knows_the_layers():
     assert len(layers) == 4 and all(v["state"] == "on" for v in layers.values()), layers
 
 
+def test_t3_on_without_any_file_and_the_audit_only_tells(project):
+    """No file switches the guard and the workspace on or off; cordon.json can only say more exactly what is what."""
+    (project / "tests/test_a.py").write_text("Path('config.toml')\ndef test_a(): pass\n")
+    act = python("import os; open('config.toml', 'w') if '_isolation_workspace_' in os.environ['HOME'] else 0")
+    for _ in range(2):
+        with unchanged(project):
+            assert document(project, *act).doc["status"] == "POLICY_VIOLATION"
+        for options, code in (([], 0), (["--strict"], 1)):
+            r = support.cordon("audit", *options, cwd=project)
+            assert b"protected-path" in r.out and r.rc == code, r.told()
+        (project / "cordon.json").write_text("{}")
+
+
 def test_t4_reads_are_free(project):
     r = document(project, *python("open('config.toml').read(); open('/etc/passwd', 'rb').read()"), code=0)
     assert r.doc["violations"] == []
