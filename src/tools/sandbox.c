@@ -1,6 +1,7 @@
 #include "tools/sandbox.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -98,6 +99,23 @@ static void cut(const struct sandbox_job *job, struct result *result)
         result->err.captured.len = (size_t)left;
 }
 
+bool sandbox_stopped(int stop)
+{
+    struct pollfd fd = {.fd = stop, .events = POLLIN};
+    return poll(&fd, 1, 0) > 0;
+}
+
+/* Until the run has something to do, or `stop` says that it shall end. */
+static void wait_for(struct supervisor *s, int *stop)
+{
+    struct pollfd fds[] = {{.fd = s->epoll, .events = POLLIN}, {.fd = *stop, .events = POLLIN}};
+    poll(fds, 2, -1);
+    if (fds[1].revents == 0)
+        return;
+    supervisor_kill(s);
+    *stop = -1; /* once is enough */
+}
+
 bool sandbox_run(const struct sandbox_job *job, struct result *result)
 {
     struct run run = {.arena = ARENA_INIT(ARENA_BYTES)};
@@ -107,8 +125,10 @@ bool sandbox_run(const struct sandbox_job *job, struct result *result)
         arena_free(&run.arena);
         return false;
     }
-    while (!supervisor_step(&run.supervisor, true) ||
+    int stop = job->stop;
+    while (!supervisor_step(&run.supervisor, false) ||
            supervisor_fall_back(&run.supervisor, &run.plan, &run.host)) {
+        wait_for(&run.supervisor, &stop);
         if (too_much(job, result)) /* one stream alone is the supervisor's own to watch */
             supervisor_kill(&run.supervisor);
     }
