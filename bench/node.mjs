@@ -2,7 +2,7 @@
 // the same work, and the lower quartiles are compared as a ratio. Other work on the machine only
 // ever makes a round slower.
 //
-//   node bench/node.mjs [ROUNDS [ITEM]]    only the items whose names contain ITEM
+//   node bench/node.mjs [ROUNDS [ITEM [DIR]]]    only the items whose names contain ITEM; in DIR
 import { createRequire } from 'node:module';
 import fs from 'node:fs/promises';
 import os from 'node:os';
@@ -13,10 +13,13 @@ const rounds = Number(process.argv[2] ?? 200);
 const wanted = process.argv[3] ?? '';
 // In memory where possible: a disk's waiting would hide what is compared.
 const memory = await fs.access('/dev/shm', fs.constants.W_OK).then(() => '/dev/shm', os.tmpdir);
-const top = await fs.mkdtemp(path.join(memory, 'cordon-bench-'));
+const top = await fs.mkdtemp(path.join(process.argv[4] ?? memory, 'cordon-bench-'));
 const cordon = new SandboxedFilesystem(top);
 const file = path.join(top, 'file');
 await fs.writeFile(file, Buffer.alloc(4096, 'x'));
+const deep = 'a/b/c/d/file';
+await fs.mkdir(path.join(top, 'a/b/c/d'), { recursive: true });
+await fs.copyFile(file, path.join(top, deep));
 
 // What a library does without openat2: resolve, open, and look whether it is still the same.
 async function realpathOpenVerify() {
@@ -50,6 +53,7 @@ const items = [
   { name: 'readFile 4 KiB / fs.promises.readFile', bar: 1.1, ours: readOurs, theirs: times(40, () => fs.readFile(file)) },
   { name: 'readFile 4 KiB / realpath, open, verify', bar: 0.6, ours: readOurs, theirs: times(40, realpathOpenVerify) },
   { name: 'stat / fs.promises.stat', bar: 1.2, rounds: 4 * rounds, ours: times(40, () => cordon.stat('file')), theirs: times(40, () => fs.stat(file)) },
+  { name: 'stat, 4 levels / fs.promises.stat', bar: 1.2, rounds: 4 * rounds, ours: times(40, () => cordon.stat(deep)), theirs: times(40, () => fs.stat(path.join(top, deep))) },
   {
     name: 'rm -r of 10,000 files / fs.promises.rm', bar: 0.6, rounds: 12,
     prepare: tree,

@@ -94,6 +94,17 @@ export interface CpOptions {
   reflink?: boolean;
   /** Milliseconds, after which the call fails with ECANCELED. */
   timeout?: number;
+  /** Stops between two files; what was copied stays. */
+  signal?: AbortSignal;
+}
+
+/** Options of {@link SandboxedFilesystem.rm}. */
+export interface RmOptions {
+  recursive?: boolean;
+  /** A path that does not exist is no error. */
+  force?: boolean;
+  /** Stops between two entries; what was removed stays removed. */
+  signal?: AbortSignal;
 }
 
 /** Options of {@link SandboxedFilesystem.watch}. */
@@ -176,6 +187,8 @@ export interface ToolOptions {
   timeout?: number;
   /** Bytes of output, at most 10,000,000. */
   maxSize?: number;
+  /** Ends the tool and everything it started. */
+  signal?: AbortSignal;
 }
 
 /** How a tool ended. A code that is not 0 is no error; null: it was ended. */
@@ -245,7 +258,7 @@ export class SandboxedFilesystem extends EventEmitter {
   realpath(path: string): Promise<string>;
   rename(oldPath: string, newPath: string): Promise<void>;
   /** Removes files, or trees with `recursive`; links are never followed. */
-  rm(path: string | string[], options?: { recursive?: boolean; force?: boolean }): Promise<void>;
+  rm(path: string | string[], options?: RmOptions): Promise<void>;
   rmdir(path: string, options?: { recursive?: boolean }): Promise<void>;
   /** Follows links inside. */
   stat(path: string): Promise<FileStats>;
@@ -335,6 +348,8 @@ export interface CallOptions {
   traceId?: string;
   /** The program that loads library modules. */
   runner?: string;
+  /** Ends everything inside; the promise rejects with an AbortError that has the result. */
+  signal?: AbortSignal;
 }
 
 /** Calls a module with one JSON value; resolves to the value that it gives. */

@@ -304,6 +304,8 @@ struct cordon_root_tool_options {
     double timeout_ms;          /* less than the cap of the tool; else the cap holds */
     uint64_t max_output;        /* of both streams together; 0, or more than 10,000,000: that */
     const char *cwd;            /* ouch, rustic; NULL: the top of the home */
+    int stop_fd;                /* borrowed; when it can be read, the tool is ended and the call
+                                   fails with ECANCELED; 0: none */
 };
 
 struct cordon_root_tool_result {

@@ -200,10 +200,14 @@ int job_run(struct tool_job *job, uint32_t timeout_ms, struct cordon_root_tool_r
         .repository = job->repository ? job->call->root->rustic_repo : NULL,
         .timeout_ms = timeout_ms,
         .max_output = asked > 0 && asked < TOOL_OUTPUT_MAX ? asked : TOOL_OUTPUT_MAX,
+        .stop = job->options->stop_fd > 0 ? job->options->stop_fd : -1,
     };
     struct result result;
     const bool truncated = sandbox_run(&run, &result);
-    int rc = take_result(job, &result, truncated, out);
+    int rc = sandbox_stopped(run.stop)
+                 ? call_fail_code(job->call, NULL, "ECANCELED", ECANCELED, "spawn",
+                                  "ECANCELED: operation canceled, %s", tool_name(job->tool))
+                 : take_result(job, &result, truncated, out);
     result_release(&result);
     return rc;
 }

@@ -27,7 +27,8 @@ static void add_repository(struct tool_job *job)
 static int run_first(const struct tool_job *job, const char *const *words, size_t count,
                      uint32_t timeout_ms, struct cordon_root_tool_result *out)
 {
-    static const struct cordon_root_tool_options usual = {.size = sizeof usual};
+    const struct cordon_root_tool_options usual = {.size = sizeof usual,
+                                                   .stop_fd = job->options->stop_fd};
     struct tool_job own;
     int rc = job_begin(&own, job->call, TOOL_RUSTIC, &usual, OWN_WORDS);
     if (rc == 0)

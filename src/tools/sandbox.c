@@ -1,6 +1,7 @@
 #include "tools/sandbox.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -93,6 +94,23 @@ static void cut(const struct sandbox_job *job, struct result *result)
         result->err.captured.len = (size_t)left;
 }
 
+bool sandbox_stopped(int stop)
+{
+    struct pollfd fd = {.fd = stop, .events = POLLIN};
+    return poll(&fd, 1, 0) > 0;
+}
+
+/* Until the run has something to do, or `stop` says that it shall end. */
+static void wait_for(struct backend_run *run, int *stop)
+{
+    struct pollfd fds[] = {{.fd = backend_descriptor(run), .events = POLLIN}, {.fd = *stop, .events = POLLIN}};
+    poll(fds, 2, -1);
+    if (fds[1].revents == 0)
+        return;
+    backend_kill(run);
+    *stop = -1; /* once is enough */
+}
+
 bool sandbox_run(const struct sandbox_job *job, struct result *result)
 {
     struct run run = {.arena = ARENA_INIT(ARENA_BYTES)};
@@ -102,7 +120,9 @@ bool sandbox_run(const struct sandbox_job *job, struct result *result)
         arena_free(&run.arena);
         return false;
     }
-    while (!backend_step(&run.backend, true)) {
+    int stop = job->stop;
+    while (!backend_step(&run.backend, false)) {
+        wait_for(&run.backend, &stop);
         if (too_much(job, result)) /* one stream alone is the supervisor's own to watch */
             backend_kill(&run.backend);
     }

@@ -22,7 +22,11 @@ struct sandbox_job {
     const char *repository; /* of the host's, writable; or NULL */
     uint32_t timeout_ms;
     uint64_t max_output;    /* of both streams together */
+    int stop;               /* borrowed; ends it when it can be read; -1: none */
 };
+
+/* Does somebody want the run with this descriptor to end? */
+bool sandbox_stopped(int stop);
 
 /*
  * When it returns, nothing of the program is running, and `result` holds how it ended. True: it was

@@ -29,13 +29,9 @@ const classes = {
   INTERNAL_ERROR: SpawnError,
 };
 
-const callClasses = { TIMEOUT: TimeoutError, EXIT: NonZeroExitError, ANSWER: OutputParseError };
-
-/** The error for what the library refused or a module did, with the result if there is one. */
-function callError({ message, code, layer, remedy, result }) {
-  const Class = callClasses[code] ?? SpawnError;
-  const error = new Class(message, result === undefined ? undefined : JSON.parse(result));
-  return Object.assign(error, { code, layer, ...(remedy && { remedy }) });
+/** The error for what the library refused: nothing was tried, so there is no result. */
+function refusal({ message, code, layer, remedy }) {
+  return Object.assign(new SpawnError(message), { code, layer, ...(remedy && { remedy }) });
 }
 
 /** The error for a result that is not OK. */
@@ -53,6 +49,6 @@ function abortError(signal, result) {
 }
 
 module.exports = {
-  SandboxError, TimeoutError, NonZeroExitError, OutputParseError, SpawnError, callError, resultError,
+  SandboxError, TimeoutError, NonZeroExitError, OutputParseError, SpawnError, refusal, resultError,
   abortError,
 };

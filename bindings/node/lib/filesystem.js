@@ -4,6 +4,7 @@ const crypto = require('node:crypto');
 const EventEmitter = require('node:events');
 const nodePath = require('node:path').posix;
 
+const { flagged } = require('./abort.js');
 const check = require('./arguments.js');
 const native = require('./native.js');
 const shapes = require('./shapes.js');
@@ -90,8 +91,10 @@ class SandboxedFilesystem extends EventEmitter {
     const list = Array.isArray(src);
     const flags = check.flags({ ...options, keepExisting: options.force === false, list },
       'recursive', 'dereference', 'keepExisting', 'errorOnExist', 'preserveTimestamps', 'list');
-    return this.#call('cp', (list ? src : [src]).map(check.path), check.path(dest), flags,
-      check.milliseconds(options.timeout));
+    const from = (list ? src : [src]).map(check.path);
+    check.path(dest);
+    return flagged(options.signal, (stop) => this.#call('cp', from, dest, flags,
+      check.milliseconds(options.timeout), stop));
   }
 
   async exists(path) {
@@ -150,7 +153,8 @@ class SandboxedFilesystem extends EventEmitter {
 
   async rm(path, options) {
     const list = Array.isArray(path) ? path : [path];
-    return this.#call('rm', list.map(check.path), check.flags(options, 'recursive', 'force'));
+    const flags = check.flags(options, 'recursive', 'force');
+    return flagged(options?.signal, (stop) => this.#call('rm', list.map(check.path), flags, stop));
   }
 
   async rmdir(path, options) {

@@ -1,7 +1,8 @@
 'use strict';
 
+const { threaded } = require('./abort.js');
+const { refusal, resultError, abortError } = require('./errors.js');
 const native = require('./native.js');
-const { callError, resultError, abortError } = require('./errors.js');
 
 // A profile's name as it is, a document as text, nothing as nothing.
 function policyText(policy) {
@@ -17,64 +18,58 @@ function checkCommand(command) {
 
 const environmentList = (env) => env && Object.entries(env).map(([name, value]) => `${name}=${value}`);
 
-/** No result: nothing was tried. */
-const refused = callError;
-
 function run(command, policy, options = {}) {
   const { signal, onStdout, onStderr, input, env, traceId } = options;
-  return new Promise((resolve, reject) => {
+  return threaded(signal, (resolve, reject, stop) => {
     checkCommand(command);
-    if (signal?.aborted) throw abortError(signal);
-    let handle;
     let failure; // of a listener: it ends the run
-    const abort = () => native.stop(handle);
     const pass = (listener, bytes) => {
       try {
         if (failure === undefined) listener?.(bytes);
       } catch (error) {
         failure = { error };
-        abort();
+        stop();
       }
     };
-    const finish = (error, result) => {
-      signal?.removeEventListener('abort', abort);
+    const finish = (result) => {
       if (failure !== undefined) reject(failure.error);
-      else if (error !== undefined) reject(refused(error));
       else if (signal?.aborted) reject(abortError(signal, result));
       else if (result.status !== 'OK') reject(resultError(result));
       else resolve(result);
     };
-    handle = native.run(command, policyText(policy), input, environmentList(env), traceId, (what, value) => {
+    return native.run(command, policyText(policy), input, environmentList(env), traceId, (what, value) => {
       if (what === 'stdout') pass(onStdout, value);
       else if (what === 'stderr') pass(onStderr, value);
-      else if (what === 'error') finish(value);
-      else finish(undefined, JSON.parse(value));
+      else if (what === 'error') reject(refusal(value));
+      else finish(JSON.parse(value));
     });
-    signal?.addEventListener('abort', abort, { once: true });
   });
 }
 
 function doctor(options = {}) {
   return new Promise((resolve, reject) => {
     native.doctor(options.profile, (error, json) => {
-      if (error !== undefined) reject(refused(error));
+      if (error !== undefined) reject(refusal(error));
       else resolve(JSON.parse(json));
     });
   });
 }
 
 function call(moduleId, input, options = {}) {
-  return new Promise((resolve, reject) => {
+  const { signal } = options;
+  return threaded(signal, (resolve, reject) => {
     if (typeof moduleId !== 'string') throw new TypeError('moduleId must be a string');
     const text = JSON.stringify(input === undefined ? null : input);
     if (text === undefined) throw new TypeError('input must be a JSON value');
-    native.call(moduleId, text, {
+    return native.call(moduleId, text, {
       extensions: options.extensions, traceId: options.traceId, runner: options.runner,
       policy: policyText(options.policy), within: policyText(options.within),
       timeoutMs: options.timeoutMs, environment: environmentList(options.env),
     }, (error, json) => {
-      if (error !== undefined) reject(callError(error));
-      else resolve(JSON.parse(json));
+      if (error !== undefined) return reject(refusal(error));
+      const result = JSON.parse(json);
+      if (result.status === 'OK') resolve(result.value);
+      else reject(signal?.aborted ? abortError(signal, result) : resultError(result));
     });
   });
 }

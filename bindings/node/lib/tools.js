@@ -1,6 +1,8 @@
 'use strict';
 
+const { threaded } = require('./abort.js');
 const check = require('./arguments.js');
+const { abortError } = require('./errors.js');
 const native = require('./native.js');
 
 const textList = (list) => (Array.isArray(list) ? list.map(String) : []);
@@ -9,14 +11,15 @@ const textList = (list) => (Array.isArray(list) ? list.map(String) : []);
 function run(root, tool, args, options) {
   const flat = [...textList(options.options),
     ...textList(process.platform === 'linux' ? options.linux : options.darwin)];
-  return new Promise((resolve, reject) => {
-    native.tool(root, tool, args.map(check.path), flat, check.milliseconds(options.timeout),
-      check.milliseconds(options.maxSize), options.cwd, (error, answer) => {
-        if (error !== undefined) return reject(error);
-        const [stdout, stderr, code, truncated] = answer;
-        return resolve({ stdout, stderr, code: code < 0 ? null : code, truncated });
-      });
-  });
+  const { signal } = options;
+  return threaded(signal, (resolve, reject) => native.tool(root, tool, args.map(check.path), flat,
+    check.milliseconds(options.timeout), check.milliseconds(options.maxSize), options.cwd, (error, answer) => {
+      if (error !== undefined) {
+        return reject(signal?.aborted && error.code === 'ECANCELED' ? abortError(signal) : error);
+      }
+      const [stdout, stderr, code, truncated] = answer;
+      return resolve({ stdout, stderr, code: code < 0 ? null : code, truncated });
+    }));
 }
 
 module.exports = { run };

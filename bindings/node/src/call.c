@@ -5,14 +5,30 @@
 
 #define ARGUMENTS_MAX 6
 
-static void free_call(struct call *c)
+static void free_call(napi_env env, struct call *c)
 {
+    if (c->stop_memory != NULL)
+        napi_delete_reference(env, c->stop_memory);
     for (size_t i = 0; i < c->text_count; i++)
         free(c->text[i].data);
     value_list_free(c->list);
     free(c->failure);
     root_drop(c->root);
     free(c);
+}
+
+/* The engine keeps the memory where it is for as long as the reference lives. */
+static bool read_stop(napi_env env, struct call *c, napi_value value)
+{
+    bool given = false;
+    void *memory = NULL;
+    if (napi_is_typedarray(env, value, &given) != napi_ok || !given)
+        return true;
+    if (napi_get_typedarray_info(env, value, NULL, NULL, &memory, NULL, NULL) != napi_ok ||
+        napi_create_reference(env, value, 1, &c->stop_memory) != napi_ok)
+        return false;
+    c->stop = memory;
+    return true;
 }
 
 static bool read_argument(napi_env env, struct call *c, char kind, napi_value value)
@@ -24,6 +40,8 @@ static bool read_argument(napi_env env, struct call *c, char kind, napi_value va
         return value_bytes(env, value, &c->text[c->text_count++]);
     case 'l':
         return value_list(env, value, &c->list, &c->list_count);
+    case 's':
+        return read_stop(env, c, value);
     default:
         c->number[c->number_count++] = value_number(env, value);
         return true;
@@ -79,7 +97,7 @@ static void complete(napi_env env, napi_status status, void *data)
             c->method->release(c);
     }
     napi_delete_async_work(env, c->work);
-    free_call(c);
+    free_call(env, c);
 }
 
 static bool queue(napi_env env, struct call *c, napi_value *promise)
@@ -111,7 +129,7 @@ static napi_value start(napi_env env, napi_callback_info info)
     for (size_t i = 0; ok && c->method->arguments[i] != '\0'; i++)
         ok = read_argument(env, c, c->method->arguments[i], argv[i + 1]);
     if (!ok || !queue(env, c, &promise)) {
-        free_call(c);
+        free_call(env, c);
         return NULL;
     }
     return promise;

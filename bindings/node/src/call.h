@@ -22,6 +22,8 @@ struct call {
     char **list; /* owned */
     size_t list_count;
     uint64_t deadline_ms; /* of cp; 0: none */
+    const atomic_int *stop; /* in `stop_memory`; not 0: end soon. NULL: nobody can ask for that */
+    napi_ref stop_memory;
 
     int rc;
     struct failure *failure; /* owned; NULL with rc < 0: there was no memory for it */
@@ -35,7 +37,8 @@ struct call {
 
 struct method {
     const char *name;
-    const char *arguments; /* a letter each: p text, b text or bytes, n number, l list of texts */
+    const char *arguments; /* a letter each: p text, b text or bytes, n number, l list of texts,
+                              s Int32Array that JavaScript sets to stop the call, or undefined */
     int (*work)(struct call *call, struct cordon_root_error *err); /* in a thread of the pool */
     napi_value (*value)(napi_env env, struct call *call);          /* NULL: nothing is returned */
     void (*release)(struct call *call);                            /* NULL: nothing to free */

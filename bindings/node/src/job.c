@@ -1,4 +1,4 @@
-/* What takes long, cannot be stopped, and gives one answer: the doctor, tools, calls of modules. */
+/* What takes long and gives one answer: the doctor, which cannot be stopped, tools, calls of modules. */
 #include "job.h"
 
 #include <stdlib.h>
@@ -11,7 +11,6 @@ struct answer {
     struct failure *failure;     /* owned, of a root */
     struct cordon_error *error;  /* owned, of the rest */
     char *json;                  /* owned */
-    char *result;                /* owned; of a call, also of one that failed */
     bool has_tool;
     struct cordon_root_tool_result tool; /* owned */
 };
@@ -21,7 +20,6 @@ static void free_answer(struct answer *a)
     free(a->failure);
     free(a->error);
     free(a->json);
-    free(a->result);
     if (a->has_tool)
         cordon_root_tool_result_free(&a->tool);
     free(a);
@@ -43,16 +41,6 @@ static napi_value tool_value(napi_env env, const struct cordon_root_tool_result 
     return array;
 }
 
-static napi_value failed_value(napi_env env, const struct answer *a)
-{
-    if (a->error == NULL)
-        return failure_value(env, a->failure);
-    napi_value error = error_value(env, a->error);
-    if (a->result != NULL)
-        set_named(env, error, "result", make_string(env, a->result));
-    return error;
-}
-
 static void deliver(napi_env env, napi_value listener, void *data)
 {
     struct answer *a = data;
@@ -63,7 +51,7 @@ static void deliver(napi_env env, napi_value listener, void *data)
         else if (a->json != NULL)
             v[1] = make_string(env, a->json);
         else
-            v[0] = failed_value(env, a);
+            v[0] = a->error != NULL ? error_value(env, a->error) : failure_value(env, a->failure);
         side_tell(env, listener, 2, v);
     }
     free_answer(a);
@@ -150,6 +138,7 @@ static void tool_work(struct side *side)
         .timeout_ms = t->timeout_ms,
         .max_output = t->max_output > 0 ? (uint64_t)t->max_output : 0,
         .cwd = t->cwd.data,
+        .stop_fd = side->wake_fd,
     };
     int rc = cordon_root_tool(t->root->root, t->name.data, (const char *const *)t->args,
                               t->arg_count, &options, &a->tool, &err);
@@ -172,7 +161,7 @@ static void tool_release(struct side *side)
 
 napi_value node_tool(napi_env env, napi_callback_info info)
 {
-    static const struct side_kind kind = {tool_work, NULL, deliver, tool_release};
+    static const struct side_kind kind = {tool_work, side_wake, deliver, tool_release};
     size_t argc = 8;
     napi_value argv[8];
     napi_get_cb_info(env, info, &argc, argv, NULL, NULL);
@@ -207,6 +196,13 @@ static struct cordon_policy *optional_policy(const struct text *text, struct cor
     return text->data != NULL ? run_policy(text, err) : NULL;
 }
 
+static struct cordon_result *wait_for(const struct side *side, struct cordon_sandbox *sandbox)
+{
+    while (!cordon_sandbox_step(sandbox))
+        run_pause(side, sandbox, -1);
+    return cordon_sandbox_wait(sandbox);
+}
+
 static void call_module(const struct module_call *m, struct answer *a)
 {
     struct cordon_error err = {0};
@@ -222,17 +218,14 @@ static void call_module(const struct module_call *m, struct answer *a)
         .trace_id = m->trace_id.data,
         .runner = m->runner.data,
     };
-    struct cordon_result *result = NULL;
+    struct cordon_sandbox *sandbox = NULL;
     if (err.kind == CORDON_ERROR_NONE)
-        result = cordon_call(m->id.data, m->input.data, m->input.len, &options, &err);
+        sandbox = cordon_call_start(m->id.data, m->input.data, m->input.len, &options, &err);
     cordon_policy_free(policy);
     cordon_policy_free(within);
-    size_t len = 0;
-    const char *value = result != NULL ? cordon_result_value(result, &len) : NULL;
+    struct cordon_result *result = sandbox != NULL ? wait_for(&m->side, sandbox) : NULL;
     const char *json = result != NULL ? cordon_result_json(result) : NULL;
-    a->result = json != NULL ? strdup(json) : NULL;
-    if (err.kind == CORDON_ERROR_NONE && value != NULL)
-        a->json = strndup(value, len);
+    a->json = json != NULL ? strdup(json) : NULL;
     if (a->json == NULL)
         keep_error(a, &err);
     cordon_result_free(result);
@@ -277,7 +270,7 @@ static bool read_module(napi_env env, napi_value *argv, struct module_call *m)
 
 napi_value node_call(napi_env env, napi_callback_info info)
 {
-    static const struct side_kind kind = {module_work, NULL, deliver, module_release};
+    static const struct side_kind kind = {module_work, side_wake, deliver, module_release};
     size_t argc = 4;
     napi_value argv[4];
     napi_get_cb_info(env, info, &argc, argv, NULL, NULL);

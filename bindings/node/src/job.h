@@ -12,5 +12,5 @@ napi_value node_doctor(napi_env env, napi_callback_info info);
  * truncated]. */
 napi_value node_tool(napi_env env, napi_callback_info info);
 
-/* (id, input, options, listener): the module's value as JSON; an error may have the result. */
+/* (id, input, options, listener): the result as JSON. */
 napi_value node_call(napi_env env, napi_callback_info info);

@@ -320,12 +320,13 @@ static uint64_t now_ms(void)
     return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-/* Stops a long copy or delete when its time is up or the environment ends. */
+/* Stops a long copy or delete when the caller wants that, its time is up, or the environment ends. */
 static int may_go_on(void *user, uint64_t entries, uint64_t bytes)
 {
     (void)entries, (void)bytes;
     const struct call *c = user;
     return atomic_load_explicit(&c->root->addon->leaving, memory_order_relaxed) ||
+           (c->stop != NULL && atomic_load_explicit(c->stop, memory_order_relaxed) != 0) ||
            (c->deadline_ms != 0 && now_ms() > c->deadline_ms);
 }
 
@@ -379,7 +380,7 @@ const struct method call_methods[] = {
     {"appendFile", "pb", append_file, NULL, NULL},
     {"chmod", "pn", do_chmod, NULL, NULL},
     {"copyFile", "pp", copy_file, NULL, NULL},
-    {"cp", "lpnn", do_cp, NULL, NULL},
+    {"cp", "lpnns", do_cp, NULL, NULL},
     {"exists", "p", do_exists, flag_value, NULL},
     {"getListing", "p", get_listing, listing_value, free_entries},
     {"link", "pp", do_link, NULL, NULL},
@@ -392,7 +393,7 @@ const struct method call_methods[] = {
     {"readlink", "p", do_readlink, text_value, free_data},
     {"realpath", "p", do_realpath, text_value, free_data},
     {"rename", "pp", do_rename, NULL, NULL},
-    {"rm", "ln", do_rm, NULL, NULL},
+    {"rm", "lns", do_rm, NULL, NULL},
     {"rmdir", "pn", do_rmdir, NULL, NULL},
     {"stat", "p", do_stat, stat_value, NULL},
     {"symlink", "pp", do_symlink, NULL, NULL},

@@ -5,7 +5,6 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "side.h"
@@ -16,8 +15,7 @@ struct run {
     struct side side;
     char **command, **environment; /* owned */
     struct text policy, input, trace_id;
-    int wake_fd;        /* owned */
-    size_t told[2];     /* bytes of each stream that have been passed on */
+    size_t told[2]; /* bytes of each stream that have been passed on */
 };
 
 struct report {
@@ -101,17 +99,21 @@ static void finish(struct run *run, struct cordon_result *result)
     cordon_result_free(result);
 }
 
+void run_pause(const struct side *side, struct cordon_sandbox *sandbox, int timeout_ms)
+{
+    uint64_t asked = 0;
+    struct pollfd fds[2] = {{.fd = cordon_sandbox_fd(sandbox), .events = POLLIN},
+                            {.fd = side->wake_fd, .events = POLLIN}};
+    poll(fds, 2, timeout_ms);
+    if (read(side->wake_fd, &asked, sizeof asked) > 0)
+        cordon_sandbox_kill(sandbox);
+}
+
 static void follow(struct run *run, struct cordon_sandbox *sandbox)
 {
-    struct pollfd fds[2] = {{.fd = cordon_sandbox_fd(sandbox), .events = POLLIN},
-                            {.fd = run->wake_fd, .events = POLLIN}};
     while (!cordon_sandbox_step(sandbox)) {
         const bool told = pass_output(run, sandbox);
-        poll(fds, 2, told ? -1 : RETRY_MS);
-        if (fds[1].revents != 0) {
-            cordon_sandbox_kill(sandbox);
-            fds[1].fd = -1;
-        }
+        run_pause(&run->side, sandbox, told ? -1 : RETRY_MS);
     }
     finish(run, cordon_sandbox_wait(sandbox));
 }
@@ -141,12 +143,6 @@ static void run_work(struct side *side)
         report_error(run, &err);
 }
 
-static void run_stop(struct side *side)
-{
-    const uint64_t one = 1;
-    (void)!write(((struct run *)side)->wake_fd, &one, sizeof one);
-}
-
 static void run_deliver(napi_env env, napi_value listener, void *data)
 {
     struct report *r = data;
@@ -171,14 +167,12 @@ static void run_release(struct side *side)
     free(run->policy.data);
     free(run->input.data);
     free(run->trace_id.data);
-    if (run->wake_fd >= 0)
-        close(run->wake_fd);
     free(run);
 }
 
 napi_value node_run(napi_env env, napi_callback_info info)
 {
-    static const struct side_kind kind = {run_work, run_stop, run_deliver, run_release};
+    static const struct side_kind kind = {run_work, side_wake, run_deliver, run_release};
     size_t argc = 6;
     napi_value argv[6];
     size_t count = 0;
@@ -187,7 +181,6 @@ napi_value node_run(napi_env env, napi_callback_info info)
     struct run *run = calloc(1, sizeof *run);
     if (run == NULL)
         return NULL;
-    run->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     napi_is_array(env, argv[3], &has_environment);
     if (!value_list(env, argv[0], &run->command, &count) ||
         !value_text(env, argv[1], &run->policy) || !value_bytes(env, argv[2], &run->input) ||

@@ -2,6 +2,8 @@
 
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #define REPORTS_WAITING 64
 #define STACK_BYTES ((size_t)1024 * 1024)
@@ -19,6 +21,14 @@ static void handle_drop(struct handle *h)
         free(h);
 }
 
+static void release(struct side *s)
+{
+    const int wake_fd = s->wake_fd;
+    s->kind->release(s);
+    if (wake_fd >= 0)
+        close(wake_fd);
+}
+
 static void *run(void *data)
 {
     struct side *s = data;
@@ -29,7 +39,7 @@ static void *run(void *data)
         napi_release_threadsafe_function(s->reports, napi_tsfn_release);
     pthread_mutex_unlock(&s->lock);
     if (abandoned)
-        s->kind->release(s);
+        release(s);
     return NULL;
 }
 
@@ -37,6 +47,12 @@ static void ask_to_stop(struct side *s)
 {
     if (!atomic_exchange(&s->stopping, true) && s->kind->stop != NULL)
         s->kind->stop(s);
+}
+
+void side_wake(struct side *s)
+{
+    const uint64_t one = 1;
+    (void)!write(s->wake_fd, &one, sizeof one);
 }
 
 /* The environment ends, and the reports with it. */
@@ -71,7 +87,7 @@ static void finalize_reports(napi_env env, void *data, void *hint)
     }
     h->side = NULL;
     if (s != NULL)
-        s->kind->release(s);
+        release(s);
     handle_drop(h);
 }
 
@@ -110,13 +126,14 @@ napi_value side_start(napi_env env, struct side *s, const struct side_kind *kind
     napi_value value = NULL;
     struct handle *h = calloc(1, sizeof *h);
     s->kind = kind;
+    s->wake_fd = kind->stop == side_wake ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1;
     pthread_mutex_init(&s->lock, NULL);
-    if (h == NULL ||
+    if (h == NULL || (kind->stop == side_wake && s->wake_fd < 0) ||
         napi_create_threadsafe_function(env, listener, NULL, make_string(env, "cordon"),
                                         REPORTS_WAITING, 1, h, finalize_reports,
                                         (void *)(uintptr_t)kind, deliver, &s->reports) != napi_ok) {
         napi_throw_error(env, "ENOMEM", "cannot make a thread");
-        kind->release(s);
+        release(s);
         free(h);
         return NULL;
     }

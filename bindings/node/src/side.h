@@ -17,7 +17,8 @@ struct side;
 
 struct side_kind {
     void (*work)(struct side *side);
-    void (*stop)(struct side *side); /* make work() return soon; NULL: cannot be */
+    void (*stop)(struct side *side); /* make work() return soon, side_wake() for one that waits for
+                                        wake_fd; NULL: cannot be */
     /* Calls `listener` with what `report` is about; frees the report. env NULL: only frees. */
     void (*deliver)(napi_env env, napi_value listener, void *report);
     void (*release)(struct side *side); /* frees it */
@@ -31,7 +32,10 @@ struct side {
     pthread_mutex_t lock; /* of `abandoned`, and of `reports` where nothing can be stopped */
     bool abandoned;
     atomic_bool stopping;
+    int wake_fd; /* owned; can be read from the moment that it shall stop; -1: not by side_wake() */
 };
+
+void side_wake(struct side *side);
 
 /* `listener` is a function. `background`: does not keep the process alive. On failure an exception
  * is pending and `side` was released. The value is for node_stop(). */

@@ -63,3 +63,17 @@ test('a module gets no more than the caller grants', async (t) => {
   assert.strictEqual(await m.call('asks', null, { within }), 'text');
   assert.strictEqual(await m.call('silent', null, { within }), null);
 });
+
+test('a signal ends a call, and the result says so', async (t) => {
+  const m = modules(t);
+  m.add('hangs', 'sleep 60');
+  const aborted = { name: 'AbortError', code: 'ABORT_ERR' };
+  await assert.rejects(m.call('hangs', null, { signal: AbortSignal.abort() }), aborted);
+  const controller = new AbortController();
+  const running = m.call('hangs', null, { signal: controller.signal });
+  setTimeout(() => controller.abort('enough'), 100);
+  await assert.rejects(running, (e) => {
+    assert.deepStrictEqual([e.name, e.code, e.cause], ['AbortError', 'ABORT_ERR', 'enough']);
+    return e.result.duration_ms < 30000 && e.result.status !== 'OK';
+  });
+});

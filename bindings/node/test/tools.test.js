@@ -1,10 +1,10 @@
 'use strict';
 
 const assert = require('node:assert');
-const { existsSync, symlinkSync, writeFileSync } = require('node:fs');
+const { chmodSync, existsSync, symlinkSync, writeFileSync } = require('node:fs');
 const path = require('node:path');
 const { test } = require('node:test');
-const { OUTSIDE, playground } = require('./support.js');
+const { OUTSIDE, playground, temporary } = require('./support.js');
 
 const installed = (...names) => names.some((name) => process.env.PATH.split(':').some((d) => existsSync(path.join(d, name))));
 const needs = (...names) => !installed(...names) && `no ${names[0]} on this host`;
@@ -40,6 +40,25 @@ test('find stops at its size', async (t) => {
   const { truncated, stdout } = await f.find('t', { maxSize: 500 });
   assert.strictEqual(truncated, true);
   assert.ok(stdout.length <= 500);
+});
+
+// A stand-in that does not end; the cap of dust is 20 s.
+test('a signal ends a tool', { timeout: 15000 }, async (t) => {
+  const { fs: f } = await tree(t);
+  const programs = temporary(t, 'programs');
+  const before = process.env.PATH;
+  chmodSync(programs, 0o755);
+  writeFileSync(path.join(programs, 'dust'), '#!/bin/sh\nexec sleep 60\n', { mode: 0o755 });
+  process.env.PATH = `${programs}:${before}`;
+  t.after(() => { process.env.PATH = before; });
+  const aborted = { name: 'AbortError', code: 'ABORT_ERR' };
+  const ended = await f.dust('t', { timeout: 100 });
+  assert.deepStrictEqual([ended.code, ended.truncated], [null, true], 'it would have gone on');
+  const controller = new AbortController();
+  const running = f.dust('t', { signal: controller.signal });
+  setTimeout(() => controller.abort(), 100);
+  await assert.rejects(running, aborted);
+  await assert.rejects(f.find('t', { signal: controller.signal }), aborted);
 });
 
 test('ripgrep', { skip: needs('rg') }, async (t) => {

@@ -83,7 +83,8 @@ class Event(ctypes.Structure):
 
 class ToolOptions(ctypes.Structure):
     _fields_ = [("size", _SIZE), ("options", ctypes.POINTER(_S)), ("option_count", _SIZE),
-                ("timeout_ms", ctypes.c_double), ("max_output", _U64), ("cwd", _S)]
+                ("timeout_ms", ctypes.c_double), ("max_output", _U64), ("cwd", _S),
+                ("stop_fd", ctypes.c_int)]
 
 
 class ToolResult(ctypes.Structure):
