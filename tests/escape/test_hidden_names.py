@@ -211,6 +211,13 @@ def test_replaced_and_made_later_in_a_writable_bind(tree):
         assert ask(tree / "open") == ["ok", True]
 
 
+def test_a_directory_that_is_missing_is_said(tree):
+    r = run("--profile", "agent", "--ro", f"{tree}:/ro", "--rw", tree, "--hide", f"{tree}/later/" + 60 * "x", "--", "true",
+            cwd=tree)
+    details = r.doc["enforced"]["filesystem"]["details"]
+    assert "directory was missing" in details and details.endswith("are not hidden"), details
+
+
 def test_the_directories_above_a_covered_name_stay_where_they_are(tree):
     names = ["a/b/c", "a/b", "a", "empty"]
     move = f"say([tried(lambda: os.rename('{tree}/' + d, '{tree}/' + d + 'z')) for d in {names}])"
