@@ -281,3 +281,16 @@ def nothing_left(word=None):
     eventually(lambda: not left(), 8.0)
     rest = left()
     assert not rest, f"left behind: {sorted(rest)}"
+
+
+def listener_of(pid):
+    """The supervisor's child that is in no other pid namespace."""
+    found = []
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            status = pathlib.Path(f"/proc/{entry}/status").read_text(errors="replace")
+            fields = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
+            if fields["PPid"] == str(pid) and len(fields["NSpid"].split()) == 1:
+                found.append(int(entry))
+    assert len(found) == 1, found
+    return found[0]

@@ -18,7 +18,7 @@ enum cordon_error_kind {
     CORDON_ERROR_NONE = 0,
     CORDON_ERROR_USAGE,          /* an argument is wrong: call again, corrected */
     CORDON_ERROR_POLICY,         /* the policy is malformed, contradictory or impossible */
-    CORDON_ERROR_SETUP,          /* the sandbox could not be built; nothing ran */
+    CORDON_ERROR_SETUP,          /* the sandbox could not be built and nothing ran; or it was lost meanwhile */
     CORDON_ERROR_PARTIAL,        /* something asked for cannot be enforced; nothing ran */
     CORDON_ERROR_NOT_FOUND,      /* the command does not exist inside */
     CORDON_ERROR_NOT_EXECUTABLE, /* the command exists and cannot be executed */

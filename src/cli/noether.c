@@ -187,7 +187,7 @@ static int exit_status(const struct result *result)
 /* This host can make no sandbox: not the policy's fault, and nothing of the command's ran. */
 static bool unavailable(const struct result *result)
 {
-    return result->status == STATUS_INTERNAL_ERROR &&
+    return result->status == STATUS_INTERNAL_ERROR && !result->ran &&
            (result->error.kind == CORDON_ERROR_SETUP || result->error.kind == CORDON_ERROR_PARTIAL);
 }
 

@@ -8,6 +8,7 @@
 #include "layer/bind.h"
 #include "sys/files.h"
 #include "sys/mounting.h"
+#include "sys/statx.h"
 
 #define BOX "proc" /* procfs is mounted over it later: nobody inside can get at the box then */
 #define BLANK_FILE "file"
@@ -22,8 +23,9 @@ static int fail(struct cordon_error *err, long r, const char *what, const char *
 
 /* ---- before clone ---- */
 
-static bool split(struct cover_name *out, struct arena *arena, const char *target, const char *path)
+static bool split(struct cover_name *out, struct arena *arena, const struct hide_tree *tree, const char *path)
 {
+    const char *target = tree->target;
     char *whole = arena_printf(arena, "%s%s%s", target, target[0] == '\0' ? "" : "/", path);
     if (whole == NULL)
         return false;
@@ -32,6 +34,7 @@ static bool split(struct cover_name *out, struct arena *arena, const char *targe
         *slash = '\0';
     *out = (struct cover_name){
         .dir = slash == NULL ? "." : whole, .name = slash == NULL ? whole : slash + 1, .fd = -1, .watch = -1};
+    out->fixed = strlen(tree->writable ? target : out->dir);
     return true;
 }
 
@@ -51,7 +54,7 @@ int layer_cover_prepare(struct layer_cover *self, struct arena *arena, const str
     for (size_t i = 0; ok && i < hide->tree_count; i++) {
         const struct hide_tree *tree = &hide->trees[i];
         for (size_t k = 0; ok && !tree->overlay && k < tree->name_count; k++)
-            ok = split(&self->names[self->name_count++], arena, tree->target, tree->names[k].path);
+            ok = split(&self->names[self->name_count++], arena, tree, tree->names[k].path);
     }
     return ok ? 0 : fail(err, -ENOMEM, "list the names to hide", "");
 }
@@ -222,9 +225,52 @@ static long cover(int box, const struct cover_name *name)
     return r;
 }
 
+static bool is_mount(int dir)
+{
+    struct sys_statx st = {0};
+    return sys_call(SYS_statx, dir, "", AT_EMPTY_PATH, 0, &st) == 0 &&
+           (st.attributes & SYS_STATX_ATTR_MOUNT_ROOT) != 0;
+}
+
+/* A directory that is a mount cannot be renamed from inside, by whatever bind. */
+static long pin(const char *path)
+{
+    int dir = sys_open_in_root(AT_FDCWD, path, O_PATH | O_DIRECTORY);
+    if (dir < 0 || is_mount(dir)) {
+        sys_close(dir);
+        return dir < 0 ? dir : 0;
+    }
+    int copy = sys_open_tree(dir, "", TREE_CLONE | TREE_EMPTY_PATH | TREE_RECURSIVE);
+    long r = copy < 0 ? copy : sys_move_mount(copy, "", dir, "", MOVE_FROM_EMPTY | MOVE_TO_EMPTY);
+    sys_close(copy);
+    sys_close(dir);
+    return r;
+}
+
+/*
+ * The directories above a name in a writable tree. Were one renamed, the name in a new one of the
+ * old name would be watched by nobody, and an overlay elsewhere would not know the renamed one.
+ */
+static long pin_parents(const struct cover_name *name)
+{
+    char part[4096];
+    const size_t len = strlen(name->dir);
+    long r = len < sizeof part ? 0 : -ENAMETOOLONG;
+    for (size_t at = name->fixed; r == 0 && at < len;) {
+        at += strcspn(name->dir + at + 1, "/") + 1;
+        memcpy(part, name->dir, at);
+        part[at] = '\0';
+        r = pin(part);
+    }
+    return r;
+}
+
 static long cover_first(struct layer_cover *self, struct cover_name *name)
 {
     char path[SYS_FD_PATH_SIZE];
+    long r = pin_parents(name);
+    if (r < 0 && r != -ENOENT && r != -ENOTDIR && r != -EACCES)
+        return r;
     name->fd = sys_open_in_root(AT_FDCWD, name->dir, O_PATH | O_DIRECTORY);
     if (name->fd == -ENOENT || name->fd == -ENOTDIR || name->fd == -EACCES)
         return 0; /* nobody inside gets there either */

@@ -317,7 +317,8 @@ static int prepare_tree(struct walk *w, const struct plan *plan, size_t first, s
     const struct plan_hide *hide = &plan->hides[first];
     FD_AUTO slash = sys_open(AT_FDCWD, "/", O_PATH | O_DIRECTORY, 0);
     w->tree = &w->self->trees[w->self->tree_count++];
-    *w->tree = (struct hide_tree){.step = hide->step, .target = hide->target, .overlay = hide->overlay};
+    *w->tree = (struct hide_tree){.step = hide->step, .target = hide->target, .overlay = hide->overlay,
+                                   .writable = !hide->overlay && plan->steps[hide->step].kind == STEP_BIND};
     w->root = slash;
     FD_AUTO root = open_root(w, plan);
     w->root = root;

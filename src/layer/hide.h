@@ -33,6 +33,7 @@ struct hide_tree {
     size_t step;        /* whose tree it is */
     const char *target; /* as in plan_step */
     bool overlay;
+    bool writable; /* the payload may rename in it */
     struct hide_dir *dirs; /* a directory stands behind the one that it is in */
     size_t dir_count, dir_room;
     struct hide_name *names;

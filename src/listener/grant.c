@@ -70,6 +70,25 @@ static bool find(struct cell *cell, const struct grant *grant, const struct spot
     return cell->dir >= 0;
 }
 
+static bool same_file(int dir, const char *name, int seen)
+{
+    struct stat here;
+    struct stat there;
+    return sys_call(SYS_newfstatat, dir, name, &here, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) == 0 &&
+           sys_call(SYS_newfstatat, seen, "", &there, AT_EMPTY_PATH) == 0 &&
+           here.st_dev == there.st_dev && here.st_ino == there.st_ino;
+}
+
+/* The payload sees there what is there: not something of the sandbox's that hides it. */
+static bool as_seen(const struct cell *cell, const struct spot *spot)
+{
+    struct stat st;
+    if (spot->dir >= 0 && !same_file(cell->dir, "", spot->dir))
+        return false;
+    return spot->target >= 0 ? same_file(cell->dir, cell->leaf, spot->target)
+                             : sys_call(SYS_newfstatat, cell->dir, cell->leaf, &st, AT_SYMLINK_NOFOLLOW) == -ENOENT;
+}
+
 static long type_of(const struct cell *cell, unsigned *type)
 {
     struct stat st;
@@ -189,8 +208,8 @@ static bool answer(int listener, const struct attempt *a, long r)
     return true;
 }
 
-bool grant_answer(const struct grant *grant, int listener, const struct attempt *attempt,
-                  const struct spot spots[2])
+bool grant_answer(const struct grant *grant, const struct view *view, int listener,
+                  const struct attempt *attempt, const struct spot spots[2])
 {
     static struct cell cells[2]; /* the listener has one thread */
     struct task_facts facts;
@@ -198,8 +217,10 @@ bool grant_answer(const struct grant *grant, int listener, const struct attempt 
         return false;
     cells[0].dir = cells[1].dir = -1;
     bool found = true;
+    /* Nothing is moved from or to a writable place: the payload makes links and what it likes there. */
     for (unsigned i = 0; found && i < attempt->count; i++)
-        found = find(&cells[i], grant, &spots[i]);
+        found = !view_writable(view, spot_place(&spots[i])) && find(&cells[i], grant, &spots[i]) &&
+                as_seen(&cells[i], &spots[i]);
     bool answered = false;
     /* The last look at the task: what was read of it until now was its own. */
     if (found && task_facts(attempt->call->task, &facts) == 0 && layer_notify_valid(listener, attempt->call))

@@ -14,8 +14,8 @@ struct grant {
 };
 
 /* True if the call has been answered. */
-bool grant_answer(const struct grant *grant, int listener, const struct attempt *attempt,
-                  const struct spot spots[2]);
+bool grant_answer(const struct grant *grant, const struct view *view, int listener,
+                  const struct attempt *attempt, const struct spot spots[2]);
 
 /* "__pycache__", or with * for any characters: ".coverage.*". */
 bool grant_matches(const char *pattern, const char *component, size_t len);

@@ -109,7 +109,7 @@ static void judge(struct serve *s, struct attempt *a, struct spot spots[2])
         spot_look(&spots[i]);
     const struct prediction p = predict(a, spots, &s->view);
     if (p.outcome == OUTCOME_VIOLATION) {
-        if (grant_answer(&s->grant, s->listener, a, spots))
+        if (grant_answer(&s->grant, &s->view, s->listener, a, spots))
             return;
         if (!layer_notify_valid(s->listener, a->call))
             return;

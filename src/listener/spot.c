@@ -46,9 +46,26 @@ static size_t own_link_of(uint32_t task, const char *path, char *out)
             return 0;
         memcpy(name, path + len, n);
         name[n] = '\0';
-        return task_link(task, name, out) > 0 && out[0] == '/' ? len + n : 0;
+        if (task_link(task, name, out) > 0 && out[0] == '/')
+            return len + n;
+        out[0] = '\0'; /* a pipe or the like: what was read is no path */
+        return 0;
     }
     return 0;
+}
+
+/* A path that is nothing but a descriptor of the task's: what that is may have no name any more. */
+static int own_fd_of(const char *path)
+{
+    static const char prefix[] = "/proc/self/fd/";
+    const size_t len = sizeof prefix - 1;
+    const size_t digits = strncmp(path, prefix, len) == 0 ? strspn(path + len, "0123456789") : 0;
+    if (digits == 0 || digits > 6 || path[len + digits] != '\0')
+        return -1;
+    int fd = 0;
+    for (const char *p = path + len; *p != '\0'; p++)
+        fd = fd * 10 + (*p - '0');
+    return fd;
 }
 
 static int append(char *full, const char *text)
@@ -157,8 +174,9 @@ int spot_find(struct spot *out, struct view *view, uint32_t task, const struct o
         view->root = task_open(task, "root");
     if (view->root < 0)
         return view->root;
-    if (operand->itself) {
-        out->target = task_fd_open(task, operand->dir);
+    const int own = operand->itself ? operand->dir : operand->follow ? own_fd_of(operand->path) : -1;
+    if (operand->itself || own >= 0) {
+        out->target = task_fd_open(task, own);
         return out->target < 0 ? out->target : 0;
     }
     int r = make_full(full, task, operand);

@@ -155,7 +155,8 @@ static void hide_details(const struct plan *plan, struct plan_words *out)
         add_words(out, " (but not in directories made later, nor for * in the name itself)");
     if (cover)
         add_words(out, "; in writable trees and the host's own an empty file covers them: the name is seen, and one "
-                       "that comes or is replaced can be read for about a millisecond until it is covered");
+                       "that comes or is replaced can be read for about a millisecond until it is covered, and "
+                       "always if its directory was missing at the start");
     add_words(out, "; other hard links to a hidden file are not hidden");
 }
 

@@ -80,7 +80,7 @@ struct plan_claim {
     const char *instead;   /* static; with mechanism NULL: what holds in its place, if `proof` is seen */
 };
 
-#define PLAN_DETAILS_SIZE 640
+#define PLAN_DETAILS_SIZE 768
 
 /* A claim in words. */
 struct plan_words {

@@ -46,6 +46,7 @@ struct result {
     uint64_t duration_ms;
     char trace_id[33];
     struct ledger ledger;
+    bool ran;        /* the payload was executed, or may have been */
     bool exited;     /* exit_code holds; else, if signal is not 0, that ended it */
     int exit_code;
     int signal;

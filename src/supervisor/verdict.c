@@ -86,10 +86,10 @@ void verdict(const struct supervisor *s, struct result *result)
         };
         ending_judge(&ending, plan, result);
     }
-    const bool ran = shared != NULL && shared->executing;
+    result->ran = shared != NULL && shared->executing;
     if (s->options.ledger)
-        ledger_fill(&result->ledger, plan, proof, ran);
-    if (s->options.ledger && ran && s->trees.partial)
+        ledger_fill(&result->ledger, plan, proof, result->ran);
+    if (s->options.ledger && result->ran && s->trees.partial)
         snprintf(result->ledger.entries[CAP_PRIVILEGES].details, sizeof result->ledger.entries[0].details,
                  "a host uid that only this run uses, but owners in '%s' cannot be id-mapped: files of root are not "
                  "the command's own there", s->trees.unmapped);

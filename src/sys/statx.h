@@ -40,6 +40,8 @@ struct sys_statx {
 #define SYS_STATX_BTIME 0x0800u
 #define SYS_STATX_MNT_ID 0x1000u
 
+#define SYS_STATX_ATTR_MOUNT_ROOT 0x2000u /* 5.8 */
+
 #ifndef AT_STATX_DONT_SYNC
 #define AT_STATX_DONT_SYNC 0x4000
 #endif

@@ -15,7 +15,8 @@ import time
 
 import pytest
 
-from support import BIN, ENV, PRELUDE, PYTHON, ROOT, TEST_BIN, Run, check_document, eventually, outside
+from support import (BIN, ENV, PRELUDE, PYTHON, ROOT, TEST_BIN, Run, check_document, eventually, listener_of,
+                     outside)
 
 GUARD = ["--profile", "test", "--allow-partial", "--quiet", "--rw", "tests"]
 NODE = shutil.which("node") or shutil.which("nodejs")
@@ -454,19 +455,6 @@ def running(project, code):
         p.communicate()
 
 
-def listener_of(pid):
-    """The supervisor's child that is in no other pid namespace."""
-    found = []
-    for entry in filter(str.isdigit, os.listdir("/proc")):
-        with contextlib.suppress(OSError):
-            status = pathlib.Path(f"/proc/{entry}/status").read_text(errors="replace")
-            fields = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
-            if fields["PPid"] == str(pid) and len(fields["NSpid"].split()) == 1:
-                found.append(int(entry))
-    assert len(found) == 1, found
-    return found[0]
-
-
 BUSY = """
 open('tests/ready', 'w').close()
 while True:
@@ -496,6 +484,13 @@ def test_a_dead_listener_ends_the_run(project):
     doc = json.loads(out)
     assert doc["status"] == "INTERNAL_ERROR" and p.returncode == 125, doc
     assert "listener" in doc["reason"]
+
+
+def test_a_file_without_a_name_is_written_by_its_descriptor(project):
+    act = ("import os\nfor fd in (os.memfd_create('x'), os.open('tests', os.O_TMPFILE | os.O_RDWR), *os.pipe()[1:]):\n"
+           "    with open(f'/proc/self/fd/{fd}', 'w') as f:\n        f.write('x')")
+    r = guard(project, PYTHON, "-c", act)
+    assert r.doc["status"] == "OK" and r.doc["violations"] == [], r.told()
 
 
 def test_a_stopped_listener_goes_on(project):

@@ -1,12 +1,13 @@
 """The program under the name noether-sandbox, for callers of that tool (N1-N7)."""
 import json
 import os
+import signal
 import subprocess
 
 import pytest
 
 import support
-from support import BIN, ENV, TEST_BIN
+from support import BIN, ENV, TEST_BIN, listener_of
 
 
 @pytest.fixture
@@ -24,6 +25,19 @@ def noether(place):
                            capture_output=True, timeout=60, check=False, **kw)
         return support.Run(list(args), p.returncode, p.stdout, p.stderr, None, 0.0)
     return call
+
+
+def test_what_ran_once_is_not_run_again_without_isolation(place):
+    """The listener of guard mode is lost: that is no reason to go on unprotected."""
+    policy = place / "policy.json"
+    policy.write_text('{"version": 1, "extends": "test"}')
+    (place / "noether-sandbox").symlink_to(BIN)
+    argv = [place / "noether-sandbox", "--policy-file", policy, "--", "sh", "-c", "echo ran; sleep 30"]
+    with subprocess.Popen(argv, env=ENV, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as p:
+        assert p.stdout.readline() == b"ran\n"
+        os.kill(listener_of(p.pid), signal.SIGKILL)
+        out, err = p.communicate(timeout=20)
+    assert (p.returncode, out) == (2, b"") and b"no isolation" not in err, err
 
 
 def document(**more):

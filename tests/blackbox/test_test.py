@@ -158,6 +158,32 @@ def test_t7_caches_by_whole_components(project):
         assert r.rc != 0 and not (project / name).exists(), name
 
 
+@pytest.mark.parametrize("options", [[], ["--ro", "{0}"]], ids=["covered", "overlay"])
+def test_a_cache_grant_does_not_reach_what_is_hidden(project, options):
+    (project / "__pycache__").mkdir()
+    (project / "__pycache__/key").write_text("secret")
+    act = ("import os\np = '__pycache__/key'\nwith open(os.open(p, os.O_RDWR | os.O_CREAT)) as f:\n"
+           "    print(f.read())\nos.rename(p, p + '2')\nos.rename(p + '2', p)")
+    assert "secret" in document(project, *python(act), code=0).doc["stdout"], "the control"
+    tries = ("import os\np = '__pycache__/key'\nfor f in (lambda: open(os.open(p, os.O_RDWR | os.O_CREAT)).read(),\n"
+             "          lambda: os.rename(p, p + '2'), lambda: os.unlink(p)):\n"
+             "    try:\n        print('done', f())\n    except OSError as e:\n        print(e.strerror)")
+    hide = [o.format(project) for o in options] + ["--hide", f"{project}/__pycache__/key"]
+    with unchanged(project):
+        r = document(project, *hide, *python(tries))
+    assert "done" not in r.doc["stdout"] and r.doc["stdout"].count("\n") == 3, r.told()
+
+
+def test_nothing_is_moved_from_a_writable_place_into_a_cache(project):
+    act = ("import os\nos.makedirs('{0}__pycache__/d')\nopen('{0}__pycache__/d/f', 'w').close()\n"
+           "os.rename('{0}__pycache__/d', '.pytest_cache')")
+    document(project, *python(act.format("src/")), code=0)
+    shutil.rmtree(project / ".pytest_cache")
+    r = document(project, *python(act.format("tests/")))
+    assert r.rc != 0 and "cross-device" in r.doc["stderr"], r.told()
+    assert not (project / ".pytest_cache").exists()
+
+
 def test_t8_devices(project):
     document(project, "--", "sh", "-c", "echo x >/dev/null", code=0)
     # Without a terminal the first is ENXIO outside; the others would be files that root makes by mistake.

@@ -211,10 +211,29 @@ def test_replaced_and_made_later_in_a_writable_bind(tree):
         assert ask(tree / "open") == ["ok", True]
 
 
-def test_a_renamed_directory_does_not_uncover(tree):
-    r = inside(f"os.rename('{tree}/a', '{tree}/z'); say(tried(lambda: open('{tree}/z/.env').read()))", "--rw", tree,
-               "--hide", tree / "a/.env")
-    assert r.answer == "EACCES"
+def test_a_directory_that_is_missing_is_said(tree):
+    r = run("--profile", "agent", "--ro", f"{tree}:/ro", "--rw", tree, "--hide", f"{tree}/later/" + 60 * "x", "--", "true",
+            cwd=tree)
+    details = r.doc["enforced"]["filesystem"]["details"]
+    assert "directory was missing" in details and details.endswith("are not hidden"), details
+
+
+def test_the_directories_above_a_covered_name_stay_where_they_are(tree):
+    names = ["a/b/c", "a/b", "a", "empty"]
+    move = f"say([tried(lambda: os.rename('{tree}/' + d, '{tree}/' + d + 'z')) for d in {names}])"
+    assert inside(move, "--rw", tree).answer == ["ok"] * 4, "the control"
+    for name in reversed(names):
+        (tree / f"{name}z").rename(tree / name)
+    assert inside(move, "--rw", tree, "--hide", tree / "a/b/c/.env").answer == ["EBUSY"] * 3 + ["ok"]
+
+
+@pytest.mark.parametrize("writable", ["{tree}:/rw", "{tree}/a:/rw/a"])
+def test_not_by_a_new_name_for_its_directory(tree, writable):
+    script = "say([tried(lambda: os.rename('/rw/a/b', '/rw/a/z')), tried(lambda: open('/ro/a/z/c/.env').read())])"
+    binds = ["--ro", f"{tree}:/ro", "--rw", writable.format(tree=tree)]
+    assert inside(script, *binds).answer == ["ok"] * 2, "the control"
+    (tree / "a/z").rename(tree / "a/b")
+    assert inside(script, *binds, "--hide", "/ro/a/b/c/.env").answer == ["EBUSY", "ENOENT"]
 
 
 def test_a_glob_in_a_writable_bind_is_partial(tree):
