@@ -24,6 +24,9 @@ _cordon_fs='--root=@dir --home-alias=@none --scratch=@dir --rootfs=@dir
 --rustic-repo=@dir --host=@none --readonly --strict --no-xdev
 --allow-hardlink --allow-symlink --leaf-links=act --unsafe --sync=none|data|full --json --log=@file
 --stats --help'
+_cordon_fs_methods='appendFile chmod constants copyFile cp dust exists fd find getListing link lockFile lstat mkdir
+move ouch readFile readdir readlink realpath rename ripgrep rm rmdir rustic stat symlink
+syncFsWatch truncate unlink utimes watch writeFile writeFileDelta'
 _cordon_commands='run test audit call fs policy doctor help'
 _cordon_policy_commands='show check normalize from-effects'
 
@@ -55,6 +58,16 @@ _cordon_kind() {
         fi
     done
     return 1
+}
+
+# The methods of `cordon fs`, unless one of the words before is one: paths beneath a root follow.
+_cordon_fs_method() {
+    local word=$1 earlier
+    shift
+    for earlier; do
+        [[ " ${_cordon_fs_methods//$'\n'/ } " != *" $earlier "* ]] || return 0
+    done
+    mapfile -t COMPREPLY < <(compgen -W "$_cordon_fs_methods" -- "$word")
 }
 
 _cordon() {
@@ -114,6 +127,8 @@ _cordon() {
         mapfile -t COMPREPLY < <(compgen -W "${names[*]%%=*}" -- "$word")
     elif [[ $command == policy ]] && ((${#words[@]} == 2)); then
         mapfile -t COMPREPLY < <(compgen -W "$_cordon_policy_commands" -- "$word")
+    elif [[ $command == fs ]]; then
+        _cordon_fs_method "$word" "${words[@]:1:${#words[@]}-2}"
     elif [[ $command == policy || $command == audit ]]; then
         _cordon_value @file "$word"
     fi

@@ -92,7 +92,7 @@ attempt("write ~/.bashrc", deface)
 attempt("connect to a service of the host", call)
 attempt("fork without end", bomb)
 attempt("outlive its parent", outlive)
-print("  ... and now it computes for ever", flush=True)
+print("  ... and now it stays for ever", flush=True)
 while True:
     time.sleep(0.01)
 EOF
@@ -109,12 +109,14 @@ survivors() {
     done
 }
 hostile() {
-    API_TOKEN=tok-1234567890 "$@" /usr/bin/python3 "$stage/hostile.py" "$stage/home" \
+    script=$1
+    shift
+    API_TOKEN=tok-1234567890 "$@" /usr/bin/python3 "$script" "$stage/home" \
         "$(cat "$stage/port")" "$sign"
 }
 
 echo '--- without a sandbox (ended after 2 s)'
-hostile timeout -s KILL 2 2>/dev/null || :
+hostile "$stage/hostile.py" timeout -s KILL 2 2>/dev/null || :
 for pid in $(survivors); do
     echo "  still there afterwards:           pid $pid"
     kill -KILL "$pid"
@@ -122,10 +124,10 @@ done
 rm -f "$stage/home/.bashrc"
 
 echo
-echo "--- cordon run --wall 2s --pids 16 --ro hostile.py -- python3 hostile.py"
+echo "--- cordon run --wall 2s --pids 16 --ro hostile.py:/hostile.py -- python3 /hostile.py"
 status=0
-hostile "$cordon" run --wall 2s --grace 200ms --pids 16 --ro "$stage/hostile.py" \
-    --result "$stage/result.json" -- || status=$?
+hostile /hostile.py "$cordon" run --wall 2s --grace 200ms --pids 16 \
+    --ro "$stage/hostile.py:/hostile.py" --result "$stage/result.json" -- || status=$?
 left=$(survivors)
 echo "  still there afterwards:           ${left:-nothing}"
 if [ -e "$stage/home/.bashrc" ]; then echo '  ~/.bashrc WAS WRITTEN'; fi

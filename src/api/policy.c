@@ -15,19 +15,10 @@ static struct cordon_policy *make(struct cordon_error *err)
     return policy;
 }
 
-static int unknown(struct cordon_error *err, const char *what, const char *name)
-{
-    err_set(err, CORDON_ERROR_USAGE, CORDON_LAYER_POLICY, EINVAL, what, name);
-    err_why(err, "there is no such name");
-    return -EINVAL;
-}
-
 struct cordon_policy *cordon_policy_new(const char *profile, struct cordon_error *err)
 {
-    int which = policy_profile_parse(profile);
+    int which = policy_words_find(&policy_profile_words, "find profile", profile, err);
     struct cordon_policy *policy = which < 0 ? NULL : make(err);
-    if (which < 0)
-        unknown(err, "find profile", profile);
     if (policy != NULL)
         policy_init(&policy->policy, (enum policy_profile)which);
     return policy;
@@ -80,8 +71,11 @@ int cordon_policy_set_limit(struct cordon_policy *policy, const char *name, uint
 {
     const struct policy_limit *limit = policy_limit_find(name);
     char room[160];
-    if (limit == NULL)
-        return unknown(err, "set limit", name);
+    if (limit == NULL) {
+        err_set(err, CORDON_ERROR_USAGE, CORDON_LAYER_POLICY, EINVAL, "set limit", name);
+        err_why(err, "there is no such name");
+        return -EINVAL;
+    }
     const char *wrong = policy_limit_wrong(limit, value, room, sizeof room);
     if (wrong != NULL) {
         err_set(err, CORDON_ERROR_POLICY, CORDON_LAYER_POLICY, ERANGE, "set limit", name);
@@ -94,9 +88,9 @@ int cordon_policy_set_limit(struct cordon_policy *policy, const char *name, uint
 
 int cordon_policy_set_net(struct cordon_policy *policy, const char *net, struct cordon_error *err)
 {
-    int which = policy_net_parse(net);
+    int which = policy_words_find(&policy_net_words, "set net", net, err);
     if (which < 0)
-        return unknown(err, "set net", net);
+        return which;
     policy->policy.net = (enum policy_net)which;
     return 0;
 }

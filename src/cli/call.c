@@ -78,7 +78,7 @@ static int take_id(struct call *c, int count, char **words, struct cordon_error 
         return usage(err, "read module id", count > 0 ? words[count - 1] : "",
                      c->own.list ? "--list calls no module"
                      : count > 1 ? "one module is called at a time"
-                                 : "the id is missing");
+                                 : "the id is missing: cordon call --list shows those there are");
     const char *wrong = module_id_wrong(words[0]);
     c->id = words[0];
     return wrong == NULL ? 0 : usage(err, "read module id", words[0], wrong);
@@ -86,10 +86,14 @@ static int take_id(struct call *c, int count, char **words, struct cordon_error 
 
 static int read_input(struct call *c, struct cordon_error *err)
 {
-    if (!c->session.options.stdin_none)
-        return input_read_module(&c->input, err);
-    buf_puts(&c->input, "null");
-    return 0;
+    if (c->session.options.stdin_none) {
+        buf_puts(&c->input, "null");
+        return 0;
+    }
+    int r = input_read_module(&c->input, err);
+    if (r < 0 && c->input.len == 0)
+        err_remedy(err, "give a value on standard input, or say --stdin none for null");
+    return r;
 }
 
 static int no_memory(const struct call *c, struct cordon_error *err)

@@ -6,9 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/nearest.h"
 #include "base/text.h"
 
 #define ALIASES_MAX 64
@@ -20,12 +22,17 @@ struct settings {
     bool json, stats, help;
 };
 
-static int bad(const char *what, const char *subject)
+static int refuse(const char *what, const char *subject, const char *remedy)
 {
     char shown[512];
     text_escape(shown, sizeof shown, subject, strlen(subject));
-    fprintf(stderr, "cordon: fs: %s '%s'\n  see 'cordon fs --help'\n", what, shown);
+    fprintf(stderr, "cordon: fs: %s '%s'\n  %s\n", what, shown, remedy);
     return 2;
+}
+
+static int bad(const char *what, const char *subject)
+{
+    return refuse(what, subject, "see 'cordon fs --help'");
 }
 
 static void help(void)
@@ -229,13 +236,29 @@ static void print_stats(const struct cordon_root *root)
     fwrite(line.data, 1, line.len, stderr);
 }
 
+static int unknown_method(const char *name)
+{
+    char remedy[64];
+    const char *near = nearest_word(name, &fs_methods[0].name, fs_method_count, sizeof fs_methods[0]);
+    snprintf(remedy, sizeof remedy, near != NULL ? "did you mean %s?" : "see 'cordon fs --help'", near);
+    return refuse("unknown method", name, remedy);
+}
+
+/* Errors name what was asked for and no path of the host's: "no such file" may mean the root. */
+static void explain(const struct settings *s)
+{
+    struct stat st;
+    if (stat(s->root.home, &st) < 0 || !S_ISDIR(st.st_mode))
+        fputs("  the directory that --root names does not exist\n", stderr);
+}
+
 static int run(struct fs *fs, const struct settings *s)
 {
     const struct fs_method *m = fs_methods;
     while (m < fs_methods + fs_method_count && strcmp(m->name, fs->method) != 0)
         m++;
     if (m == fs_methods + fs_method_count)
-        return bad("unknown method", fs->method);
+        return unknown_method(fs->method);
     if (fs->count < m->min || fs->count > m->max) {
         fprintf(stderr, "cordon: fs %s: usage: %s %s\n", m->name, m->name, m->args);
         return 2;
@@ -244,6 +267,8 @@ static int run(struct fs *fs, const struct settings *s)
     if (rc < 0)
         return bad("cannot use the options:", fs->err.message);
     int status = report(fs, m->run(fs));
+    if (status == 1 && !s->json)
+        explain(s);
     if (s->stats)
         print_stats(fs->root);
     cordon_root_close(fs->root);

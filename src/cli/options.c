@@ -269,6 +269,15 @@ static const struct option run_options_table[] = {
     {"help", NULL, "this text", option_flag, OPT(help), NULL, true},
 };
 
+/* There may be two documents: "file#/pointer" says which one is wrong, if it fits. */
+static void name_document(struct cordon_error *err, const char *spec)
+{
+    char subject[sizeof err->subject];
+    int n = snprintf(subject, sizeof subject, "%s%s%s", spec, err->subject[0] != '\0' ? "#" : "", err->subject);
+    if (n > 0 && (size_t)n < sizeof subject)
+        memcpy(err->subject, subject, sizeof subject);
+}
+
 static int read_document(const char *spec, struct policy *policy, struct policy_source *source,
                          struct arena *arena, struct cordon_error *err)
 {
@@ -276,7 +285,10 @@ static int read_document(const char *spec, struct policy *policy, struct policy_
     int r = input_read(spec, &text, POLICY_MAX_BYTES, "read policy", err);
     if (r < 0)
         return r;
-    return policy_read(policy, arena, text.data != NULL ? text.data : "", text.len, source, err);
+    r = policy_read(policy, arena, text.data != NULL ? text.data : "", text.len, source, err);
+    if (r < 0 && err != NULL && strcmp(spec, "-") != 0)
+        name_document(err, spec);
+    return r;
 }
 
 static int begin_policy(struct run_options *o, const struct options_setting *setting,

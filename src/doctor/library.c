@@ -10,12 +10,11 @@
 
 char *cordon_doctor_json(const char *profile, struct cordon_error *err)
 {
-    const int which = profile == NULL ? -1 : policy_profile_parse(profile);
-    if (profile != NULL && which < 0) {
-        err_set(err, CORDON_ERROR_USAGE, CORDON_LAYER_POLICY, EINVAL, "find profile", profile);
-        err_why(err, "there is no such name");
+    const int which = profile == NULL
+                          ? -1
+                          : policy_words_find(&policy_profile_words, "find profile", profile, err);
+    if (profile != NULL && which < 0)
         return NULL;
-    }
     const struct doctor_options options = {
         .profile = which, .path = getenv("PATH"), .has_test = true, .has_audit = true};
     BUF_AUTO out = BUF_INIT(DOCUMENT_MAX);

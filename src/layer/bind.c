@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <string.h>
 
 #include "sys/files.h"
 #include "sys/mounting.h"
@@ -71,7 +72,9 @@ int bind_open(const struct plan_step *step, bool *skip, struct stat *st, struct 
                            "--profile stage --rw DIR has no such protection");
     if (missing)
         return bind_refuse(err, fd, what, step->source, "",
-                           "create it first, or give the bind \"optional\": true in a policy document");
+                           strchr(step->source, ':') != NULL
+                               ? "the place inside is an absolute path, as in --ro data:/data"
+                               : "create it first, or give the bind \"optional\": true in a policy document");
     if (fd == -ELOOP)
         return bind_refuse(err, fd, what, step->source, "a symbolic link is on the way",
                            "name the place that it leads to (readlink -f says which)");

@@ -116,7 +116,7 @@ static int open_target(const struct plan_step *step, bool directory, struct cord
     if ((fd == -ENOENT || fd == -ENOTDIR) && (step->flags & STEP_INNER) == 0)
         return bind_refuse(err, fd, "bind onto", step->target,
                       "it does not exist beneath another bind",
-                      "nothing is ever created in your tree: create it there first");
+                      "nothing is ever created in your tree: create it there first, or bind elsewhere");
     if (fd == -ELOOP)
         return bind_refuse(err, fd, "bind onto", step->target, "a symbolic link is in the way",
                       "name the place that the link leads to");

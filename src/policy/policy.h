@@ -158,6 +158,8 @@ extern const struct policy_words policy_profile_words, policy_fs_mode_words, pol
 int policy_words_parse(const struct policy_words *words, const char *s);
 /* "a, b, c" for messages; cut if it does not fit. */
 void policy_words_list(const struct policy_words *words, char *out, size_t size);
+/* The index of `name`, or a usage error of the step `what` that lists the words. */
+int policy_words_find(const struct policy_words *words, const char *what, const char *name, struct cordon_error *err);
 
 /*
  * The limits that are plain numbers, for everybody who reads, checks or prints them. Zero means

@@ -1,6 +1,8 @@
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "policy/policy.h"
 
 int policy_words_parse(const struct policy_words *words, const char *s)
@@ -19,6 +21,21 @@ void policy_words_list(const struct policy_words *words, char *out, size_t size)
     for (int i = 0; i < words->count && used < size; i++)
         used += (size_t)snprintf(out + used, size - used, "%s%s", i > 0 ? ", " : "",
                                  words->names[i]);
+}
+
+int policy_words_find(const struct policy_words *words, const char *what, const char *name, struct cordon_error *err)
+{
+    char list[160];
+    char remedy[192];
+    int found = policy_words_parse(words, name);
+    if (found >= 0)
+        return found;
+    err_set(err, CORDON_ERROR_USAGE, CORDON_LAYER_POLICY, EINVAL, what, name);
+    err_why(err, "there is no such name");
+    policy_words_list(words, list, sizeof list);
+    snprintf(remedy, sizeof remedy, "allowed: %s", list);
+    err_remedy(err, remedy);
+    return -EINVAL;
 }
 
 /* One table a set; both directions and the list for messages follow from it. */

@@ -16,20 +16,32 @@ static void conclude(struct result *result, enum status status, int rc)
     result->rc = rc;
 }
 
-/* Where the command is on the host, for the remedy; it is never in the result document. */
+/* The first place on the host where the command is, or NULL. */
+static const char *on_host(const struct plan *plan)
+{
+    const char **path = plan->candidates;
+    while (*path != NULL && access(*path, X_OK) != 0)
+        path++;
+    return *path;
+}
+
+/* Why a command may be missing inside, for the remedy; it is never in the result document. */
 static void suggest(const struct plan *plan, struct cordon_error *err)
 {
-    for (const char **path = plan->candidates; *path != NULL; path++) {
-        const char *slash = strrchr(*path, '/');
-        if ((*path)[0] != '/' || slash == *path || access(*path, X_OK) != 0)
-            continue;
-        char text[sizeof err->remedy];
-        int n = snprintf(text, sizeof text, "it exists on the host: --ro %.*s would show it", (int)(slash - *path),
-                         *path);
-        if (n > 0 && (size_t)n < sizeof text)
-            err_remedy(err, text);
-        return;
-    }
+    char text[sizeof err->remedy];
+    const char *path = on_host(plan);
+    const char *slash = path == NULL ? NULL : strrchr(path, '/');
+    int n = 0;
+
+    if (slash == NULL && strchr(plan->command, ' ') != NULL)
+        n = snprintf(text, sizeof text, "give each word by itself; a line for a shell is: sh -c '...'");
+    else if (slash != NULL && path[0] != '/')
+        n = snprintf(text, sizeof text, "the working directory inside is %s; --ro %s:%s would show the host's at %s",
+                     plan->cwd, path, slash, slash);
+    else if (slash != NULL && slash != path)
+        n = snprintf(text, sizeof text, "it exists on the host: --ro %.*s would show it", (int)(slash - path), path);
+    if (n > 0 && (size_t)n < sizeof text)
+        err_remedy(err, text);
 }
 
 static void spawn_failed(const struct ending *e, const struct plan *plan, struct result *result)

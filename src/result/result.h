@@ -40,7 +40,7 @@ struct result_stream {
 
 struct result {
     enum status status;
-    int rc;           /* 001's table; the child's code; 128+n */
+    int rc;           /* the status's number; the child's code; 128+n */
     char reason[256]; /* one sentence, never two */
     struct result_stream out, err;
     uint64_t duration_ms;

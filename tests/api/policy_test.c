@@ -7,6 +7,7 @@ TEST(a_profile_that_does_not_exist_is_a_usage_error)
     CHECK(cordon_policy_new("stag", &err) == NULL);
     CHECK_INT(err.kind, CORDON_ERROR_USAGE);
     CHECK_STR(err.subject, "stag");
+    CHECK_STR(err.remedy, "allowed: stage, module, limits, test, agent");
     CHECK(cordon_policy_new("stag", NULL) == NULL); /* err may be NULL */
 }
 

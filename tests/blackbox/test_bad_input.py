@@ -211,3 +211,18 @@ def test_source_without_permission(place):
 def test_the_release_program_has_no_test_switches():
     with open(BIN, "rb") as f:
         assert b"CORDON_TEST_DISABLE" not in f.read()
+
+
+def test_the_remedies_of_likely_mistakes(place):
+    (place / "p").write_text('{"version": 1, "nett": "none"}')
+    (place / "tool").write_text("#!/bin/sh\n")
+    (place / "tool").chmod(0o755)
+    for words, remedy, status in (
+            (("--policy", "p", "--", "true"), "'p#/nett': 1:16", 2),
+            (("--within", "p", "--", "true"), "'p#/nett': 1:16", 2),
+            (("--ro", "tool:tool", "--", "true"), "as in --ro data:/data", 2),
+            (("--", "true --help"), "sh -c '...'", 127),
+            (("--", "./tool"), "--ro ./tool:/tool would show", 127)):
+        refused(cordon("run", *words, cwd=place), remedy, status=status)
+    r = cordon("run", "--ro", "./tool:/tool", "--", "/tool", cwd=place)
+    assert (r.rc, r.err) == (0, b"")

@@ -87,6 +87,13 @@ def test_options_and_values():
     assert complete("nothing", "--x") == []
 
 
+def test_methods_of_fs():
+    helped = support.cordon("fs", "--help").text.split("Methods:")[1]
+    assert bash("echo $_cordon_fs_methods").split() == re.findall(r"^  (\w+)", helped, re.M)
+    assert complete("fs", "--root", "/srv", "readF") == ["readFile"]
+    assert complete("fs", "--root", "/srv", "readFile", "") == []
+
+
 def test_files_and_commands(place):
     (place / "policy.json").write_text("{}")
     (place / "pdir").mkdir()

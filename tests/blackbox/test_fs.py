@@ -199,3 +199,12 @@ def test_watch_prints_a_line_for_each_event(fs):
     (fs.home / "a").unlink()
     rest = watch.communicate(timeout=30)[0].splitlines()
     assert json.loads(rest[-1])["event"] == "unlink" and watch.returncode == 0
+
+
+def test_the_remedies_of_likely_mistakes(fs):
+    assert fs.run("readfile", "a").stderr.endswith(b"did you mean readFile?\n")
+    assert b"--root" not in fs.run("readFile", "a").stderr
+    fs.home.rmdir()
+    done = fs.run("readFile", "a")
+    assert done.returncode == 1 and b"the directory that --root names does not exist" in done.stderr
+    assert str(fs.top).encode() not in done.stderr

@@ -1,5 +1,5 @@
 """
-A test suite under limits, by the calls of document 001: it may write beneath its own directory and
+A test suite under limits, by `run_pytests_v2`: it may write beneath its own directory and
 nowhere else, and gets 20 s and 256 MiB.
 """
 
@@ -28,8 +28,8 @@ def main() -> int:
         policy = cordon.SandboxPolicy(wall_time_s=20, mem_bytes=256 << 20)
         result = cordon.run_pytests_v2(["test_suite.py"], policy)
         os.chdir("/")
-    print(result["stdout"].strip().splitlines()[-1])
-    print(f"{result['status']}, return code {result['rc']}")
+    print(*result["stdout"].strip().splitlines()[-1:])
+    print(f"{result['status']}, return code {result['rc']}: {result['reason']}")
     print("files:", result["enforced"]["filesystem"]["mechanism"])
     return 0 if result["rc"] == 1 else 1
 

@@ -117,7 +117,7 @@ class Policy:
 
 @dataclass
 class SandboxPolicy:
-    """The policy of document 001: the `limits` profile with these numbers."""
+    """The policy of `run_pytests_v2`: the `limits` profile with these numbers."""
 
     wall_time_s: int = 30
     cpu_time_s: int = 20

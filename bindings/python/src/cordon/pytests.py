@@ -1,4 +1,4 @@
-"""Document 001's two calls: a test run under limits."""
+"""`run_pytests` and `run_pytests_v2`: a test run under limits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _nothing_to_run() -> SandboxResultV2:
 
 def run_pytests_v2(paths: Sequence[_Path], policy: Optional[SandboxPolicy] = None) -> SandboxResultV2:
     """
-    Runs pytest on the paths, under the policy of document 001: only the working directory and a
+    Runs pytest on the paths, under the profile `limits`: only the working directory and a
     private /tmp can be written, with limits on time, memory, processes, files and output.
     """
     if isinstance(paths, (str, bytes)):

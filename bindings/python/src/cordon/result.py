@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Mapping, Optional, TypedDict
 
 
 class SandboxResultV2(TypedDict):
-    """The result of document 001."""
+    """What `run_pytests_v2` returns."""
 
     version: int
     status: str
@@ -164,7 +164,7 @@ def result_of(document: Mapping[str, Any], stdout: bytes = b"", stderr: bytes = 
 
 
 def v2_of(result: Result) -> SandboxResultV2:
-    """The same in the shape of document 001."""
+    """The same in the shape of `run_pytests_v2`."""
     return SandboxResultV2(
         version=result.version, status=result.status, rc=result.rc, reason=result.reason,
         stdout=result.stdout, stderr=result.stderr, duration_ms=result.duration_ms, cmd=result.cmd,

@@ -1,4 +1,4 @@
-"""run_pytests and run_pytests_v2, as document 001 has them."""
+"""run_pytests and run_pytests_v2."""
 
 import os
 import textwrap
