@@ -17,7 +17,8 @@ int init_wait_for_payload(struct spawn *s, int payload);
 void init_seal(struct spawn *s, uint32_t *seen);
 void init_settle(struct spawn *s);
 
-void init_record(struct spawn *s, int payload, const siginfo_t *info);
+/* Counts a child that has ended; true if it was the payload. */
+bool init_record(struct spawn *s, int payload, const siginfo_t *info);
 /* True when the payload itself has ended. */
 bool init_reap(struct spawn *s, int payload);
 
