@@ -17,11 +17,14 @@ _cordon_call="--extensions=@dir --list --no-sandbox --timeout=@none --audit-log=
 _cordon_policy='--profile=stage|module|limits|test|agent --policy=@file --form=v1|noether --json
 --help'
 _cordon_doctor='--json --profile=stage|module|limits|test|agent --help'
+_cordon_test="--root=@dir --config=@file --print-config --on-violation=fail|report --report=@file
+$_cordon_run"
+_cordon_audit='--strict --json --sarif --help'
 _cordon_fs='--root=@dir --home-alias=@none --scratch=@dir --rootfs=@dir
 --rustic-repo=@dir --host=@none --readonly --strict --no-xdev
 --allow-hardlink --allow-symlink --leaf-links=act --unsafe --sync=none|data|full --json --log=@file
 --stats --help'
-_cordon_commands='run call fs policy doctor help'
+_cordon_commands='run test audit call fs policy doctor help'
 _cordon_policy_commands='show check normalize from-effects'
 
 # The values of one option, for the word that is being written.
@@ -80,6 +83,8 @@ _cordon() {
     policy) table=$_cordon_policy ;;
     fs) table=$_cordon_fs ;;
     doctor) table=$_cordon_doctor ;;
+    test) table=$_cordon_test ;;
+    audit) table=$_cordon_audit ;;
     help)
         mapfile -t COMPREPLY < <(compgen -W "${_cordon_commands/ help/}" -- "$word")
         return
@@ -109,7 +114,7 @@ _cordon() {
         mapfile -t COMPREPLY < <(compgen -W "${names[*]%%=*}" -- "$word")
     elif [[ $command == policy ]] && ((${#words[@]} == 2)); then
         mapfile -t COMPREPLY < <(compgen -W "$_cordon_policy_commands" -- "$word")
-    elif [[ $command == policy ]]; then
+    elif [[ $command == policy || $command == audit ]]; then
         _cordon_value @file "$word"
     fi
 }

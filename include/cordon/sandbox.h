@@ -43,6 +43,10 @@ int cordon_sandbox_fd(const struct cordon_sandbox *sandbox);
 /* Does what is to be done, never blocks; 1: the run is over, 0: not yet. */
 int cordon_sandbox_step(struct cordon_sandbox *sandbox);
 
+/* What was captured so far; not terminated. Valid until the next step. */
+const char *cordon_sandbox_stdout(const struct cordon_sandbox *sandbox, size_t *len);
+const char *cordon_sandbox_stderr(const struct cordon_sandbox *sandbox, size_t *len);
+
 /* Ends everything inside at once; the sandbox still wants to be waited for. */
 void cordon_sandbox_kill(struct cordon_sandbox *sandbox);
 

@@ -128,6 +128,16 @@ int cordon_sandbox_step(struct cordon_sandbox *sandbox)
     return sandbox->over;
 }
 
+const char *cordon_sandbox_stdout(const struct cordon_sandbox *sandbox, size_t *len)
+{
+    return cordon_result_stdout(sandbox->result, len);
+}
+
+const char *cordon_sandbox_stderr(const struct cordon_sandbox *sandbox, size_t *len)
+{
+    return cordon_result_stderr(sandbox->result, len);
+}
+
 void cordon_sandbox_kill(struct cordon_sandbox *sandbox)
 {
     if (!sandbox->over)

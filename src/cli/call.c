@@ -284,7 +284,10 @@ static int begin(struct call *c, int argc, char **argv)
 
 int cli_call(int argc, char **argv)
 {
-    struct call c = {.root = MODULE_ROOT_INIT, .input = BUF_INIT(CORDON_CALL_INPUT_MAX), .input_fd = -1};
+    static struct call c;
+    c.root = MODULE_ROOT_INIT;
+    c.input_fd = -1;
+    c.input = BUF_INIT(CORDON_CALL_INPUT_MAX);
     session_init(&c.session);
     int status = begin(&c, argc, argv);
     fd_close(&c.input_fd);

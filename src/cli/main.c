@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/nearest.h"
+#include "cli/audit.h"
 #include "cli/call.h"
 #include "cli/commands.h"
 #include "cli/doctor.h"
@@ -16,6 +17,7 @@
 #include "cli/noether.h"
 #include "cli/policy.h"
 #include "cli/run.h"
+#include "cli/test.h"
 
 /* A command gets all words: argv[0] is the program, argv[1] the command itself. */
 struct command {
@@ -36,6 +38,8 @@ static int run_fs(int argc, char **argv)
 
 static const struct command commands[] = {
     {"run", "run a command under a policy", cli_run},
+    {"test", "run a test suite that can write beneath tests/ only", cli_test},
+    {"audit", "find tests that would touch real files", cli_audit},
     {"call", "run a module: JSON in, JSON out", cli_call},
     {"fs", "one file operation that cannot leave a directory", run_fs},
     {"policy", "show, check, normalize policies; make one from effects", run_policy},

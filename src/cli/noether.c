@@ -218,7 +218,7 @@ static int run_isolated(struct session *s, const struct noether *n, int argc, ch
 int cli_noether(int argc, char **argv)
 {
     struct noether n = {.isolate = ISOLATE_AUTO};
-    struct session s;
+    static struct session s;
     int status = parse(&n, argc, argv);
     if (status != 0)
         return status;

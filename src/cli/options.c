@@ -352,6 +352,8 @@ int options_parse(struct run_options *options, const struct options_setting *set
         options->command_count = argc - rest - 1;
     }
     r = check_contradictions(options, err);
+    if (r == 0 && setting->refine != NULL)
+        r = setting->refine(setting->context, options, err);
     if (r == 0)
         r = policy_validate(&options->policy, err);
     if (r == 0)

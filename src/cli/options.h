@@ -44,6 +44,9 @@ struct options_setting {
     struct arena *arena;            /* for the policy; POLICY_ARENA_BYTES */
     const char *cwd;                /* the caller's, absolute; NULL: unknown, so that a relative
                                        host path is refused */
+    /* Adds what the command itself asks for, before the policy is judged; NULL: nothing. */
+    int (*refine)(void *context, struct run_options *options, struct cordon_error *err);
+    void *context;
 };
 
 /*

@@ -66,7 +66,7 @@ static int run(struct session *s, int argc, char **argv)
 
 int cli_run(int argc, char **argv)
 {
-    struct session s;
+    static struct session s;
     session_init(&s);
     int status = run(&s, argc, argv);
     session_release(&s);

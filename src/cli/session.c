@@ -200,7 +200,8 @@ int session_plan(struct session *s)
     const struct plan_request request = {.policy = &s->options.policy,
                                          .host = &s->host,
                                          .command = s->options.command,
-                                         .caller_env = environ};
+                                         .caller_env = environ,
+                                         .guard = s->guard};
     return plan_compile(&s->plan, &s->arena, &request, err);
 }
 
@@ -220,34 +221,32 @@ void session_refuse(struct session *s)
 
 static void supervise(struct session *s)
 {
-    struct supervisor supervisor;
-    struct violation_notes notes = {.fix = "write to a place that --rw names, or to the current directory where the "
-                                           "profile makes it writable",
-                                    .quiet = s->options.quiet};
+    struct supervisor *supervisor = &s->supervisor;
+    s->notes.quiet = s->options.quiet;
     struct supervisor_options options = {
-        .on_violation = violation_say,
-        .on_violation_context = &notes,
         .input = s->input,
         .capture = s->capture || wants_document(s),
-        .ledger = wants_document(s),
+        .ledger = s->ledger || wants_document(s),
         .signals = s->signals,
         .death_signal = true,
         .quick_end = true,
         .arguments = s->arguments,
         .arguments_size = s->arguments_size,
+        .on_violation = s->tell_violations ? violation_say : NULL,
+        .on_violation_context = &s->notes,
     };
     for (int i = 0; i < 2; i++)
         options.output[i] = s->streams[i].fd >= 0 ? s->streams[i].fd : s->pass[i] ? 1 + i : -1;
     if (s->plan.wipe)
         wipe_environment();
-    bool running = supervisor_start(&supervisor, &s->plan, &s->host, &options, &s->result) == 0;
+    bool running = supervisor_start(supervisor, &s->plan, &s->host, &options, &s->result) == 0;
     do {
-        while (running && !supervisor_step(&supervisor, true)) {
+        while (running && !supervisor_step(supervisor, true)) {
         }
-        running = supervisor_fall_back(&supervisor, &s->plan, &s->host);
+        running = supervisor_fall_back(supervisor, &s->plan, &s->host);
     } while (running);
-    supervisor_finish(&supervisor);
-    s->lost = supervisor_lost_output(&supervisor);
+    supervisor_conclude(supervisor);
+    s->lost = supervisor_lost_output(supervisor);
 }
 
 void session_run(struct session *s)
@@ -334,12 +333,13 @@ int session_open(struct session *s, int argc, char **argv)
 
 void session_init(struct session *s)
 {
-    *s = (struct session){.arena = ARENA_INIT(POLICY_ARENA_BYTES),
-                          .document = OUTFILE_INIT,
-                          .streams = {OUTFILE_INIT, OUTFILE_INIT},
-                          .signals = -1,
-                          .input = -1,
-                          .value = BUF_INIT(DOCUMENT_MAX)};
+    s->arena = ARENA_INIT(POLICY_ARENA_BYTES);
+    s->document = s->streams[0] = s->streams[1] = OUTFILE_INIT;
+    s->signals = s->input = -1;
+    s->value = BUF_INIT(DOCUMENT_MAX);
+    s->tell_violations = true;
+    s->notes.fix = "write to a place that --rw names, or to the current directory where the profile makes it "
+                   "writable";
     result_init(&s->result);
     s->result.backend_kind = "native";
     s->result.backend_effective = true;
@@ -350,8 +350,4 @@ void session_release(struct session *s)
     outfile_release(&s->document);
     for (int i = 0; i < 2; i++)
         outfile_release(&s->streams[i]);
-    fd_close(&s->signals);
-    buf_free(&s->value);
-    result_release(&s->result);
-    arena_free(&s->arena);
 }

@@ -1,14 +1,16 @@
 /*
- * One run from the command line and what it holds, for the commands that make one: `run` and
- * `call`. They read their options, say how the streams are wired, and then go through the steps
+ * One run from the command line and what it holds, for the commands that make one: `run`, `test`
+ * and `call`. They read their options, say how the streams are wired, and then go through the steps
  * below in this order.
  */
 #pragma once
 
 #include "cli/options.h"
 #include "cli/outfile.h"
+#include "cli/violation.h"
 #include "plan/plan.h"
 #include "result/result.h"
+#include "supervisor/supervisor.h"
 
 struct session {
     struct arena arena;
@@ -16,6 +18,7 @@ struct session {
     struct host host;
     struct plan plan;
     struct result result;
+    struct supervisor supervisor;
     struct outfile document, streams[2];
     int signals; /* owned */
     char *arguments;
@@ -25,12 +28,19 @@ struct session {
     int input;    /* borrowed; what the payload reads; -1: nothing */
     bool pass[2]; /* the stream goes on to the caller's own, while it runs */
     bool capture; /* keep the streams even if no document wants them */
+    bool ledger;  /* fill it even if no document wants it */
+    struct plan_guard guard; /* of `test` */
+    bool tell_violations;    /* on stderr, when they happen */
+    struct violation_notes notes;
 
     const char *module_id; /* NULL unless a module is called */
     struct buf value;      /* JSON text that it returned; empty: none */
 };
 
+/* Of static memory, still zero: pages that a run does not touch cost nothing. */
 void session_init(struct session *s);
+
+/* Removes what must not stay; memory and descriptors are the kernel's to take back, which is faster. */
 void session_release(struct session *s);
 
 /* After the options: copies the command, opens the caller's files. The error is in the result. */

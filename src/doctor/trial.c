@@ -76,10 +76,9 @@ void doctor_try_profile(struct doctor_trial *out, enum policy_profile profile)
     int status = 0;
     *out = (struct doctor_trial){.profile = policy_profile_name(profile),
                                  .status = STATUS_INTERNAL_ERROR};
-    for (unsigned i = 0; i < CAPABILITY_COUNT; i++) {
-        out->ledger.entries[i] = (struct ledger_entry){.requested = "null", .mechanism = "none"};
+    ledger_clear(&out->ledger);
+    for (unsigned i = 0; i < CAPABILITY_COUNT; i++)
         snprintf(out->ledger.entries[i].details, sizeof out->ledger.entries[i].details, "nothing ran");
-    }
     struct doctor_trial *shared =
         mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED) {

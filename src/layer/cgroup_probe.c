@@ -338,7 +338,7 @@ static enum cgroup_version mounted(const char *path)
 
 void layer_cgroup_probe(struct host_cgroup *out)
 {
-    char text[SELF_TEXT_SIZE] = "";
+    char text[SELF_TEXT_SIZE];
     FD_AUTO fd = open("/proc/self/cgroup", O_RDONLY | O_CLOEXEC);
     ssize_t n = fd < 0 ? -1 : fd_read_full(fd, text, sizeof text - 1);
     text[n < 0 ? 0 : n] = '\0';

@@ -8,6 +8,7 @@
 #include "layer/bind.h"
 #include "sys/files.h"
 #include "sys/mounting.h"
+#include "sys/statx.h"
 
 #define TMPFS_MAGIC 0x01021994
 #define ST_RDONLY_FLAG 0x0001
@@ -50,6 +51,15 @@ static long make_file(const char *path, unsigned mode)
     if (fd == -ENOENT && (fd = make_parents(path)) == 0)
         fd = sys_open(AT_FDCWD, path, flags, mode);
     return fd;
+}
+
+/* An empty one, to mount onto. */
+static long make_place(const char *path, unsigned mode)
+{
+    long r = sys_call(SYS_mknodat, AT_FDCWD, path, S_IFREG | mode, 0);
+    if (r == -ENOENT && (r = make_parents(path)) == 0)
+        r = sys_call(SYS_mknodat, AT_FDCWD, path, S_IFREG | mode, 0);
+    return r == -EEXIST ? 0 : r;
 }
 
 static int write_file(const struct plan_step *step, struct cordon_error *err)
@@ -98,11 +108,9 @@ static int mount_tmpfs(const struct plan_step *step, struct cordon_error *err)
 static int open_target(const struct plan_step *step, bool directory, struct cordon_error *err)
 {
     if ((step->flags & STEP_MAKE) != 0) {
-        long r = directory ? make_dir(step->target, 0755) : make_file(step->target, 0444);
+        long r = directory ? make_dir(step->target, 0755) : make_place(step->target, 0444);
         if (r < 0)
             return fail(err, r, "create mount point", step->target);
-        if (!directory)
-            sys_close((int)r);
     }
     int fd = sys_open_in_root(AT_FDCWD, step->target, O_PATH);
     if (fd == -ENOENT || fd == -ENOTDIR)
@@ -161,11 +169,10 @@ static int bind_tree(const struct plan_step *step, int prepared, bool *readonly,
 
 static int bind_device(const struct plan_step *step, struct cordon_error *err)
 {
-    long fd = make_file(step->target, 0666);
-    if (fd < 0)
-        return fail(err, fd, "create file", step->target);
-    sys_close((int)fd);
-    long r = sys_mount(step->source, step->target, NULL, MS_BIND, NULL);
+    long r = make_place(step->target, 0666);
+    if (r < 0)
+        return fail(err, r, "create file", step->target);
+    r = sys_mount(step->source, step->target, NULL, MS_BIND, NULL);
     return r < 0 ? fail(err, r, "mount device", step->source) : 0;
 }
 
@@ -383,7 +390,7 @@ static int prepared_for(size_t step, const struct layer_trees *trees, const stru
     return trees == NULL ? -1 : trees->of_step[step];
 }
 
-int layer_mounts_apply(const struct plan *plan, const struct layer_trees *trees, uint32_t *proof,
+int layer_mounts_build(const struct plan *plan, const struct layer_trees *trees, uint32_t *proof,
                        struct cordon_error *err)
 {
     struct seen seen = {.readonly = true, .nesting = true};
@@ -405,7 +412,15 @@ int layer_mounts_apply(const struct plan *plan, const struct layer_trees *trees,
         r = seal(plan, err);
     if (r < 0)
         return r;
+    if (!seen.nesting)
+        *proof |= PROOF_NO_NESTING;
+    if (seen.readonly)
+        *proof |= PROOF_READONLY;
+    return 0;
+}
 
+int layer_mounts_enter(uint32_t *proof, struct cordon_error *err)
+{
     /* Old and new root are stacked on "."; until the detach "/.." would reach the old one, so
      * nobody is released in between. */
     long rc = sys_pivot_root(".", ".");
@@ -417,11 +432,16 @@ int layer_mounts_apply(const struct plan *plan, const struct layer_trees *trees,
         return fail(err, rc, "leave the old root", "/");
 
     *proof |= PROOF_MOUNTNS;
-    if (!seen.nesting)
-        *proof |= PROOF_NO_NESTING;
-    if (seen.readonly && is_readonly("/") && is_readonly("/proc/sys"))
-        *proof |= PROOF_READONLY;
+    if (!is_readonly("/") || !is_readonly("/proc/sys"))
+        *proof &= ~(uint32_t)PROOF_READONLY;
     if (is_own_dev())
         *proof |= PROOF_DEVICES;
     return 0;
+}
+
+uint64_t layer_mounts_root(void)
+{
+    struct sys_statx st = {0};
+    sys_call(SYS_statx, AT_FDCWD, "/", 0, SYS_STATX_MNT_ID, &st);
+    return st.mnt_id;
 }

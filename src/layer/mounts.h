@@ -1,7 +1,9 @@
 /*
  * Mounts: the file tree that the payload sees.
  *
- * Lifecycle   apply() runs in init, which has a mount namespace of its own and all rights in it.
+ * Lifecycle   build() and enter() run in init, which has a mount namespace of its own and all
+ *             rights in it. Nobody may join that namespace in between: the old root is then on
+ *             top for a moment, and a process would come to stand on it.
  * Invariant   Nothing is ever created in a tree of the host's: mount points are made only on file
  *             systems that the plan itself put there, and targets are resolved without links.
  * Order       The new root stands on top of the old one until the very end, so that sources are
@@ -13,5 +15,11 @@
 #include "plan/plan.h"
 
 /* `trees`: mounts that the supervisor made with more rights; NULL: none. */
-int layer_mounts_apply(const struct plan *plan, const struct layer_trees *trees, uint32_t *proof,
+int layer_mounts_build(const struct plan *plan, const struct layer_trees *trees, uint32_t *proof,
                        struct cordon_error *err);
+
+/* What was built becomes the root, for every process of the namespace. */
+int layer_mounts_enter(uint32_t *proof, struct cordon_error *err);
+
+/* The mount that the calling process has as its root, as a number. */
+uint64_t layer_mounts_root(void);

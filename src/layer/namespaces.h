@@ -10,12 +10,24 @@
 
 enum namespace { NS_IPC, NS_NET, NAMESPACE_COUNT };
 
+/* The namespaces of a process before it made or joined others. */
 struct namespace_ids {
+    int dir;                         /* owned; its links, usable in another mount namespace */
     uint64_t inode[NAMESPACE_COUNT]; /* 0: not known */
 };
 
-/* Flags for the first clone; the network namespace is not among them. */
-uint64_t layer_namespaces_flags(const struct plan *plan);
+/* Flags for the first clone: what must exist before anything else can. */
+uint64_t layer_namespaces_of_clone(const struct plan *plan);
 
-/* Of the calling process; 0 if it cannot be read. Raw calls. */
-uint64_t layer_namespace_inode(enum namespace which);
+/*
+ * The others, which init makes and the payload process joins: it has more important things to
+ * begin with. The network namespace is among neither.
+ */
+uint64_t layer_namespaces_of_init(const struct plan *plan);
+
+/* Of the calling process, for layer_namespace_changed() in the same one. Raw calls. */
+void layer_namespaces_note(struct namespace_ids *before);
+void layer_namespaces_forget(struct namespace_ids *before);
+
+/* Both are known, and they differ. */
+bool layer_namespace_changed(const struct namespace_ids *before, enum namespace which);

@@ -140,7 +140,7 @@ int manifest_read(struct manifest *out, struct arena *arena, const char *id, con
     struct doc d = {.arena = arena, .err = err != NULL ? err : &ignored, .what = "read manifest"};
     struct manifest manifest = {0};
     struct policy scratch;
-    const struct json *root = doc_parse(&d, text, len, MANIFEST_MAX_BYTES);
+    const struct json *root = doc_parse(&d, arena, text, len, MANIFEST_MAX_BYTES);
     int r = root == NULL ? -EINVAL : doc_object(&d, root, DOC_FIELDS(manifest_fields), &manifest);
     if (r == 0)
         r = check(&d, root, &manifest, id);

@@ -192,6 +192,12 @@ static int unmet(struct plan_build *b, const char *want, const struct plan_claim
     return -EOPNOTSUPP;
 }
 
+/* Before exec, that is: the end of the run proves EMPTY; the supervisor answers for TIMER. */
+static void must_be_seen(struct plan *plan, const struct plan_claim *claim)
+{
+    plan->must |= claim->proof & ~(uint32_t)(PROOF_EMPTY | PROOF_TIMER);
+}
+
 /* The policy's "require": a capability, or a rung of its ladder. */
 static int requirements(struct plan_build *b)
 {
@@ -208,6 +214,7 @@ static int requirements(struct plan_build *b)
         if (have == NULL || !have->requested || have->mechanism == NULL ||
             (rung != NULL && strstr(have->mechanism, rung) == NULL))
             return unmet(b, want, have);
+        must_be_seen(b->plan, have); /* whatever else may be partial */
     }
     return 0;
 }
@@ -230,11 +237,9 @@ int plan_build_claims(struct plan_build *b)
         if (!c->requested) {
             claim_cannot(c, "not asked for");
         } else if (c->mechanism == NULL) {
-            plan->partial = true;
             missing = missing < 0 ? i : missing;
         } else if (!b->policy.allow_partial) {
-            /* The end of the run proves EMPTY; the supervisor answers for TIMER. */
-            plan->must |= c->proof & ~(uint32_t)(PROOF_EMPTY | PROOF_TIMER);
+            must_be_seen(plan, c);
         }
     }
     int r = requirements(b);

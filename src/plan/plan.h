@@ -161,7 +161,6 @@ struct plan {
     /* the ledger */
     struct plan_claim claims[CAPABILITY_COUNT];
     uint32_t must;       /* proofs without which the payload never starts */
-    bool partial;        /* something requested cannot be enforced and the policy accepts it */
 };
 
 struct plan_request {

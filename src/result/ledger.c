@@ -3,6 +3,12 @@
 #include <stdio.h>
 #include <string.h>
 
+void ledger_clear(struct ledger *out)
+{
+    for (int i = 0; i < CAPABILITY_COUNT; i++)
+        out->entries[i] = (struct ledger_entry){.requested = "null", .mechanism = "none"};
+}
+
 void ledger_fill(struct ledger *out, const struct plan *plan, uint32_t proven, bool ran)
 {
     for (int i = 0; i < CAPABILITY_COUNT; i++) {

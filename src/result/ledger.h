@@ -17,5 +17,8 @@ struct ledger {
     struct ledger_entry entries[CAPABILITY_COUNT];
 };
 
+/* Nothing was asked, nothing holds: what is true before a plan exists. */
+void ledger_clear(struct ledger *out);
+
 /* The plan's claims against what was proven; `ran`: the payload was started. */
 void ledger_fill(struct ledger *out, const struct plan *plan, uint32_t proven, bool ran);

@@ -29,10 +29,7 @@ const char *status_name(enum status s)
 void result_init(struct result *r)
 {
     *r = (struct result){.status = STATUS_INTERNAL_ERROR, .backend_kind = "none"};
-    for (int i = 0; i < CAPABILITY_COUNT; i++) {
-        snprintf(r->ledger.entries[i].requested, sizeof r->ledger.entries[i].requested, "null");
-        r->ledger.entries[i].mechanism = "none";
-    }
+    ledger_clear(&r->ledger);
 }
 
 void result_trace(struct result *r, const char *given)

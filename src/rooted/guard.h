@@ -9,6 +9,7 @@
 #define GUARD_LIST(X)    \
     X(beneath)           \
     X(direct_symlinks)   \
+    X(stat_link)         \
     X(no_magiclinks)     \
     X(no_symlinks)       \
     X(no_xdev)           \

@@ -75,7 +75,14 @@ int cordon_root_stat(struct cordon_root *root, const char *path, struct cordon_r
     struct call c = call_begin(root, "stat", err);
     TARGET_AUTO(t);
     FD_AUTO fd = -1;
-    int rc = target_open_fd(&c, path, "stat", O_PATH, &t, &fd);
+    struct sys_statx st;
+    int rc = target_map(&c, path, "stat", &t);
+    if (rc == 0 && target_direct_stat(root, &t, SYS_STATX_BASIC | SYS_STATX_BTIME, &st) == 0) {
+        convert(&st, out);
+        return 0;
+    }
+    if (rc == 0)
+        rc = target_open_fd(&c, path, "stat", O_PATH, &t, &fd);
     if (rc < 0)
         return rc;
     rc = fd < 0 ? fd : meta_stat_at(fd, "", out);

@@ -508,16 +508,33 @@ int resolve_real(const struct resolve_base *base, const char *name, char *out)
 
 /* ---- the host side ---- */
 
-int resolve_direct(const char *host, const char *name, int flags)
+static bool join(const char *host, const char *name, char path[PATH_MAX])
 {
-    char path[2 * PATH_MAX];
     size_t host_len = strlen(host);
     size_t name_len = strlen(name);
     if (host[0] != '/' || host_len + name_len + 2 > PATH_MAX)
-        return -ENAMETOOLONG;
+        return false;
     memcpy(path, host, host_len);
     path[host_len] = '/';
     memcpy(path + host_len + 1, name, name_len + 1);
+    return true;
+}
+
+int resolve_direct_stat(const char *host, const char *name, unsigned mask, struct sys_statx *out)
+{
+    char path[PATH_MAX];
+    if (name[0] == '\0' || strchr(name, '/') != NULL || !join(host, name, path))
+        return -ENOSYS;
+    if (sys_statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, mask, out) < 0)
+        return -errno;
+    return GUARD(stat_link, S_ISLNK(out->mode)) ? -ELOOP : 0;
+}
+
+int resolve_direct(const char *host, const char *name, int flags)
+{
+    char path[PATH_MAX];
+    if (!join(host, name, path))
+        return -ENAMETOOLONG;
     struct sys_open_how how = {
         .flags = (uint64_t)(unsigned)(flags | O_CLOEXEC),
         .resolve = GUARD(direct_symlinks, SYS_RESOLVE_NO_SYMLINKS) | SYS_RESOLVE_NO_MAGICLINKS,

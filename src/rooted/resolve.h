@@ -82,6 +82,13 @@ int resolve_real(const struct resolve_base *base, const char *name, char *out);
  */
 int resolve_direct(const char *host, const char *name, int flags);
 
+/*
+ * The same for a look at a name directly in the host directory: a single name that is no link cannot
+ * lead anywhere else.
+ */
+struct sys_statx;
+int resolve_direct_stat(const char *host, const char *name, unsigned mask, struct sys_statx *out);
+
 struct resolve_identity {
     uint64_t dev, ino, mount;
 };

@@ -167,6 +167,15 @@ int target_direct(const struct cordon_root *root, const struct target *t, const 
     return resolve_direct(host, name, flags);
 }
 
+int target_direct_stat(const struct cordon_root *root, const struct target *t, unsigned mask,
+                       struct sys_statx *out)
+{
+    const char *host = root->paths[t->mapped.base];
+    if (host == NULL || (root->flags & (CORDON_ROOT_UNSAFE | CORDON_ROOT_NO_XDEV)) != 0)
+        return -ENOSYS;
+    return resolve_direct_stat(host, t->mapped.name, mask, out);
+}
+
 int target_open_fd(const struct call *c, const char *request, const char *syscall, int flags,
                    struct target *out, int *fd)
 {

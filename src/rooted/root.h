@@ -92,6 +92,10 @@ int target_acquire(struct cordon_root *root, struct target *out);
 int target_direct(const struct cordon_root *root, const struct target *t, const char *name,
                   int flags);
 
+/* resolve_direct_stat() likewise, for the target itself. */
+int target_direct_stat(const struct cordon_root *root, const struct target *t, unsigned mask,
+                       struct sys_statx *out);
+
 /*
  * Maps and opens in one, for reading calls: 0 and `*fd` is a descriptor or what resolve_open()
  * says; or an error that has been reported.

@@ -92,15 +92,22 @@ int init_enter_cgroup(struct spawn *s)
     long r = layer_cgroup_enter(s->cgroup);
     if (r < 0)
         return init_fail(s, CORDON_LAYER_CGROUP, r, "enter the cgroup", "cgroup.procs");
-    /* Now: the root of the namespace is the group that the process is in. */
-    r = s->plan->cgroupns ? sys_call(SYS_unshare, CLONE_NEWCGROUP) : 0;
-    if (r < 0)
-        return init_fail(s, CORDON_LAYER_CGROUP, r, "make a cgroup namespace", "unshare");
     __atomic_or_fetch(&s->shared->proof, PROOF_CGROUP, __ATOMIC_RELAXED);
     return 0;
 }
 
-/* Waits until the payload process has its network namespace; it may have died instead. */
+/* While the payload process makes the network namespace, the most expensive one. */
+static int make_namespaces(struct spawn *s)
+{
+    long r = sys_call(SYS_unshare, layer_namespaces_of_init(s->plan));
+    if (r < 0)
+        return init_fail(s, CORDON_LAYER_NAMESPACES, r, "make namespaces", "unshare");
+    __atomic_store_n(&s->shared->unshared, GATE_OPEN, __ATOMIC_RELEASE);
+    sys_futex_wake(&s->shared->unshared);
+    return 0;
+}
+
+/* Waits until the payload process is in all of its namespaces; it may have died instead. */
 int init_wait_for_payload(struct spawn *s, int payload)
 {
     uint32_t *word = &s->shared->network;
@@ -115,13 +122,17 @@ int init_wait_for_payload(struct spawn *s, int payload)
     return __atomic_load_n(word, __ATOMIC_ACQUIRE) == GATE_OPEN ? 0 : -ECANCELED;
 }
 
+void init_wipe_arguments(const struct spawn *s)
+{
+    if (s->plan->wipe && s->arguments.start != NULL) /* /proc/1/cmdline is for everybody to read */
+        memset(s->arguments.start, 0, s->arguments.size);
+}
+
 /* Only when setns() and the id maps need it no more. The memory is the payload's too, until exec. */
 void init_seal(struct spawn *s, uint32_t *seen)
 {
     if (!s->plan->wipe)
         return;
-    if (s->arguments.start != NULL) /* /proc/1/cmdline is for everybody to read */
-        memset(s->arguments.start, 0, s->arguments.size);
     sys_prctl(PR_SET_DUMPABLE, 0, 0);
     if (sys_prctl(PR_GET_DUMPABLE, 0, 0) == 0)
         *seen |= PROOF_INIT_SEALED;
@@ -133,31 +144,39 @@ static int build(struct spawn *s, int payload, int payload_fd)
     const struct plan *plan = s->plan;
     struct shared *shared = s->shared;
     uint32_t seen = 0;
+    struct namespace_ids before;
 
-    if (!plan->switch_user) {
-        int r = become_user(s);
-        if (r < 0)
-            return r;
-    }
+    layer_namespaces_note(&before);
+    int r = make_namespaces(s);
+    if (r == 0 && !plan->switch_user)
+        r = become_user(s);
+    if (r < 0)
+        return r;
     sys_call(SYS_sethostname, HOSTNAME, sizeof HOSTNAME - 1);
-    int r = layer_mounts_apply(plan, s->trees, &seen, &shared->error);
+    r = layer_mounts_build(plan, s->trees, &seen, &shared->error);
+    if (r == 0)
+        r = init_wait_for_payload(s, payload); /* before the roots change: it joins what was built */
+    if (r == 0)
+        r = layer_mounts_enter(&seen, &shared->error);
     if (r == 0 && s->ruleset >= 0)
         r = layer_landlock_rules(plan, s->ruleset, &shared->error);
     if (r < 0)
         return r;
+    shared->root = layer_mounts_root();
     /* The maps could be written. */
     seen |= PROOF_USERNS | (sys_call(SYS_getpid) == 1 ? PROOF_PIDNS : 0);
-    if (spawn_has_own(s, NS_IPC))
-        seen |= PROOF_IPCNS;
 
-    r = init_wait_for_payload(s, payload);
-    if (r < 0)
-        return r;
     if (plan->netns) { /* init is not left in the host's network */
         long rc = sys_call(SYS_setns, payload_fd, CLONE_NEWNET);
         if (rc < 0)
             return init_fail(s, CORDON_LAYER_NETWORK, rc, "join the network namespace", "setns");
     }
+    /* What the payload joined in one call with the root that it compares, and what init joined. */
+    if (plan->ipcns && layer_namespace_changed(&before, NS_IPC))
+        seen |= PROOF_IPCNS;
+    if (plan->netns && layer_namespace_changed(&before, NS_NET))
+        seen |= PROOF_NETNS;
+    layer_namespaces_forget(&before);
     init_seal(s, &seen);
     __atomic_or_fetch(&shared->proof, seen, __ATOMIC_RELAXED);
     return 0;
@@ -255,8 +274,11 @@ bool init_reap(struct spawn *s, int payload)
 _Noreturn static void finish(struct spawn *s, int payload)
 {
     siginfo_t info;
-    long r;
-    signal_all(s, payload, SIGKILL);
+    /* Orphans are init's children: without any child nobody is left. To signal all would look at
+     * every process of the host. */
+    long r = sys_waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT, NULL);
+    if (!s->plan->pidns || r != -ECHILD)
+        signal_all(s, payload, SIGKILL);
     do {
         r = sys_waitid(P_ALL, 0, &info, WEXITED, NULL);
         s->shared->processes += r == 0 && has_ended(&info);
@@ -315,25 +337,38 @@ void init_create_ruleset(struct spawn *s)
         init_give_up(s, 0);
 }
 
+/*
+ * These pages are still the supervisor's, too, and the first write copies them. While the payload
+ * process shares the memory, each copy would have to interrupt the other core.
+ */
+static __attribute__((noinline)) void own_the_stack(void)
+{
+    volatile char room[3 * 4096];
+    for (size_t i = 0; i < sizeof room; i += 4096)
+        room[i] = 0;
+}
+
 _Noreturn static __attribute__((noinline)) void namespace_init(struct spawn *s)
 {
     int payload_fd = -1;
 
-    sys_call(SYS_setsid); /* a terminal's signals are the supervisor's to pass on */
     sys_default_action(SIGCHLD); /* a caller that ignores it would make children vanish unseen */
     init_close_strangers(s);
     init_tie_to_supervisor(s);
     if (init_enter_cgroup(s) < 0 || (s->plan->switch_user && become_user(s) < 0))
         init_give_up(s, 0);
     init_create_ruleset(s);
-    int children = init_watch_children(s);
+    init_wipe_arguments(s);
+    own_the_stack();
     int payload = clone(spawn_payload, s->stack + SPAWN_STACK, CLONE_VM | CLONE_PIDFD | SIGCHLD, s, &payload_fd);
     if (payload < 0) {
         init_fail(s, CORDON_LAYER_PROCESS, -errno, "clone the payload process", "clone");
         init_give_up(s, 0);
     }
+    sys_call(SYS_setsid); /* a terminal's signals are the supervisor's to pass on */
     if (build(s, payload, payload_fd) < 0)
         init_give_up(s, payload);
+    int children = init_watch_children(s);
     struct watch watch;
     watch_start(&watch, s);
     __atomic_store_n(&s->shared->released, GATE_OPEN, __ATOMIC_RELEASE);

@@ -14,6 +14,9 @@ int init_enter_cgroup(struct spawn *s);
 void init_create_ruleset(struct spawn *s);   /* or gives up */
 int init_watch_children(struct spawn *s);    /* the descriptor, or gives up */
 int init_wait_for_payload(struct spawn *s, int payload);
+/* The caller's own words, before anybody inside can look at them. */
+void init_wipe_arguments(const struct spawn *s);
+
 void init_seal(struct spawn *s, uint32_t *seen);
 void init_settle(struct spawn *s);
 

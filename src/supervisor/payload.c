@@ -116,6 +116,31 @@ static uint32_t join_listener(struct spawn *s, int socket)
     return 0;
 }
 
+/* The namespaces that init makes meanwhile. By its pidfd: it is the parent, and dumpable until then. */
+static int join_init(struct spawn *s)
+{
+    while (__atomic_load_n(&s->shared->unshared, __ATOMIC_ACQUIRE) == GATE_CLOSED)
+        sys_futex_wait(&s->shared->unshared, GATE_CLOSED, NULL); /* should init die, so does this process */
+    const long parent = sys_call(SYS_getppid);
+    const long init = parent == 0 ? -ESRCH : sys_call(SYS_pidfd_open, parent, 0);
+    const long r = init < 0 ? init : sys_call(SYS_setns, init, layer_namespaces_of_init(s->plan));
+    sys_close((int)init);
+    if (r == -ESRCH) /* it has been killed, and this process is next: not a failure to report */
+        sys_exit(1);
+    return r < 0 ? err_set(&s->shared->payload_error, CORDON_ERROR_SETUP, CORDON_LAYER_NAMESPACES, (int)-r,
+                           "join namespaces", "setns")
+                 : 0;
+}
+
+/* A network namespace of its own, and all others with init. */
+static int enter_namespaces(struct spawn *s, uint32_t *seen)
+{
+    if (s->plan->bare)
+        return 0;
+    int r = layer_network_apply(s->plan, seen, &s->shared->payload_error);
+    return r < 0 ? r : join_init(s);
+}
+
 /* Steps that need nothing from init, and run while it mounts. */
 static int prepare(struct spawn *s, const struct sock_fprog *filter, struct tools *tools)
 {
@@ -124,11 +149,9 @@ static int prepare(struct spawn *s, const struct sock_fprog *filter, struct tool
     uint32_t *proof = &shared->proof;
     uint32_t seen = s->gate_socket >= 0 ? enter_gate(s) : 0;
 
-    int r = layer_network_apply(plan, &seen, &shared->payload_error);
+    int r = enter_namespaces(s, &seen);
     if (r < 0)
         return r;
-    if (plan->netns && spawn_has_own(s, NS_NET))
-        seen |= PROOF_NETNS;
     __atomic_or_fetch(proof, seen, __ATOMIC_RELAXED);
     __atomic_store_n(&shared->network, GATE_OPEN, __ATOMIC_RELEASE);
     sys_futex_wake(&shared->network);
@@ -179,6 +202,8 @@ static int confine(struct spawn *s, const struct tools *tools)
     struct shared *shared = s->shared;
     uint32_t seen = layer_identity_proven(plan) ? PROOF_IDENTITY : 0;
 
+    if (!plan->bare && layer_mounts_root() != shared->root)
+        return fail(s, -EXDEV, "stand on the new root", "/");
     long r = sys_call(SYS_chdir, plan->cwd);
     if (r < 0) {
         err_set(&shared->payload_error, CORDON_ERROR_POLICY, CORDON_LAYER_PROCESS, (int)-r,

@@ -84,14 +84,12 @@ int spawn_start(struct spawn *s, struct cordon_error *err)
     if (list_descriptors(s) < 0)
         return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, ENOMEM, "list descriptors", "");
     layer_identity_prepare(&s->identity, s->plan);
-    for (int i = 0; i < NAMESPACE_COUNT; i++)
-        s->outside.inode[i] = layer_namespace_inode((enum namespace)i);
 
     /* Nothing may interrupt the children before they are what they are to be. */
     const uint64_t all = ~UINT64_C(0);
     uint64_t mask = 0;
     sys_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, &mask, sizeof mask);
-    long pid = sys_fork(layer_namespaces_flags(s->plan), &s->pidfd);
+    long pid = sys_fork(layer_namespaces_of_clone(s->plan), &s->pidfd);
     if (pid == 0)
         spawn_init(s);
     sys_call(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, sizeof mask);

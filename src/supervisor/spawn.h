@@ -25,8 +25,10 @@ enum limit_hit { HIT_NONE, HIT_MEMORY, HIT_CPU, HIT_BLIND };
 /* The shared page. Words that somebody waits on are futexes. */
 struct shared {
     uint32_t mapped;   /* supervisor -> init: the id maps are written (root only) */
-    uint32_t network;  /* payload -> init: the network namespace exists */
+    uint32_t unshared; /* init -> payload: the namespaces exist that it is to join */
+    uint32_t network;  /* payload -> init: it is in those, and in a network namespace of its own */
     uint32_t released; /* init -> payload: go */
+    uint64_t root;     /* init's, as layer_mounts_root() tells it: the payload's must be the same */
 
     bool failed; /* init gave up before the payload was released */
     struct cordon_error error;
@@ -58,7 +60,6 @@ struct spawn {
     const struct layer_trees *trees;    /* borrowed; mounts made with root's rights; NULL: none */
     int *keep;                          /* borrowed; the descriptors that init needs, sorted */
     size_t keep_count;
-    struct namespace_ids outside;
     int stdio[3]; /* owned; what the payload gets as 0, 1, 2 */
     int life;     /* owned; read end: its end means that the supervisor is gone */
     int gate_socket; /* bare: over which init gets the listener from the payload process; -1: none */
@@ -76,13 +77,6 @@ struct spawn {
     int pidfd;   /* owned */
     int control; /* owned; write end of life: a byte is a signal for everything inside */
 };
-
-/* The caller's namespace is known, and this process has another one. */
-static inline bool spawn_has_own(const struct spawn *s, enum namespace which)
-{
-    const uint64_t inode = layer_namespace_inode(which);
-    return inode != 0 && s->outside.inode[which] != 0 && inode != s->outside.inode[which];
-}
 
 /* The two children. */
 _Noreturn void spawn_init(struct spawn *s);

@@ -35,11 +35,9 @@ static void choose_sink(struct stream *s)
     }
 }
 
-int stream_open(struct stream *s, int from, int to, struct result_stream *record)
+void stream_open(struct stream *s, int from, int to, struct result_stream *record)
 {
     *s = (struct stream){.from = from, .to = to, .out = -1, .cap = UINT64_MAX, .capture_cap = UINT64_MAX, .record = record};
-    s->pending = malloc(STREAM_CHUNK);
-    return s->pending == NULL ? -ENOMEM : 0;
 }
 
 void stream_close(struct stream *s)
@@ -83,6 +81,12 @@ int stream_read(struct stream *s)
         return -EPIPE;
     if (stream_pending(s))
         return 0;
+    if (s->pending == NULL && (s->pending = malloc(STREAM_CHUNK)) == NULL) {
+        s->error = ENOMEM;
+        s->record->truncated = true;
+        fd_close(&s->from);
+        return -EPIPE;
+    }
     ssize_t n = read(s->from, s->pending, STREAM_CHUNK);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return 0;

@@ -34,11 +34,11 @@ struct stream {
     bool capture;
     struct result_stream *record; /* borrowed */
 
-    char *pending;     /* owned; STREAM_CHUNK bytes */
+    char *pending;     /* owned; STREAM_CHUNK bytes, from the first read on */
     size_t start, end; /* what of it is still to be written */
 };
 
-int stream_open(struct stream *s, int from, int to, struct result_stream *record);
+void stream_open(struct stream *s, int from, int to, struct result_stream *record);
 void stream_close(struct stream *s);
 
 /* Reads what is there if there is room; 0, or -EPIPE when the stream has ended. */

@@ -112,6 +112,7 @@ static int build(struct spawn *s, int payload, int socket, int proc)
         r = init_wait_for_payload(s, payload);
     if (r < 0)
         return r;
+    init_wipe_arguments(s);
     init_seal(s, &seen);
     __atomic_or_fetch(&s->shared->proof, seen, __ATOMIC_RELAXED);
     return 0;

@@ -83,7 +83,9 @@ static void pump_input(struct supervisor *s)
         write_input(s);
         if (s->input.to < 0 || s->input.start < s->input.end)
             break;
-        ssize_t n = read(s->input.from, s->input.pending, STREAM_CHUNK);
+        if (s->input.pending == NULL)
+            s->input.pending = malloc(STREAM_CHUNK);
+        ssize_t n = s->input.pending == NULL ? 0 : read(s->input.from, s->input.pending, STREAM_CHUNK);
         if (n < 0 && (errno == EINTR || errno == EAGAIN))
             break;
         if (n <= 0) {
@@ -273,16 +275,6 @@ static void look_at_signals(struct supervisor *s)
 
 /* ---- the end of init ---- */
 
-/* The kernel looks for unreachable sockets when one is closed: let it find init's ring now. */
-static void nudge_collector(void)
-{
-    int pair[2];
-    if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, pair) < 0)
-        return;
-    close(pair[0]);
-    close(pair[1]);
-}
-
 static void reap_init(struct supervisor *s)
 {
     siginfo_t info;
@@ -290,8 +282,6 @@ static void reap_init(struct supervisor *s)
     if (sys_waitid(P_PIDFD, s->spawn.pidfd, &info, WEXITED | __WALL, &usage) < 0)
         return;
     s->init_gone = true;
-    if (s->options.quick_end)
-        nudge_collector();
     s->impatient = s->timed_out || s->result->caller_signal != 0;
     s->deadline_us = s->kill_us = s->tick_us = 0; /* what comes now is not the payload's time */
     if (s->listener.pidfd >= 0) {
@@ -348,9 +338,7 @@ static int open_input(struct supervisor *s)
         return s->spawn.stdio[0] < 0 ? fail(s, -s->spawn.stdio[0], "open", "/dev/null") : 0;
     }
     s->input.from = s->options.input;
-    s->input.pending = malloc(STREAM_CHUNK);
-    return s->input.pending == NULL ? fail(s, ENOMEM, "pump standard input", "")
-                                    : make_pipe(s, &s->input.to, &s->spawn.stdio[0], false);
+    return make_pipe(s, &s->input.to, &s->spawn.stdio[0], false);
 }
 
 static int open_output(struct supervisor *s, unsigned i)
@@ -360,8 +348,7 @@ static int open_output(struct supervisor *s, unsigned i)
     struct result_stream *record = i == 0 ? &s->result->out : &s->result->err;
     int from = -1;
     int r = make_pipe(s, &from, &s->spawn.stdio[1 + i], true);
-    if (stream_open(stream, from, s->options.output[i], record) < 0)
-        r = fail(s, ENOMEM, "capture output", "");
+    stream_open(stream, from, s->options.output[i], record);
     stream->cap = plan->output_bytes;
     stream->cap_passing = plan->output_passing;
     stream->capture = s->options.capture;
@@ -408,6 +395,16 @@ static int refuse_unmapped(struct supervisor *s)
     err_why(err, "its file system has no id-mapped mounts, so that files of root are not the command's own there");
     err_remedy(err, "run as an ordinary user; --allow-partial runs without it and says so in the result");
     return -EOPNOTSUPP;
+}
+
+/*
+ * The kernel looks for unreachable sockets when one is closed. This pair is closed when the run is
+ * over, mostly by the end of this process, and then it finds init's ring.
+ */
+static void nudge_collector(struct supervisor *s)
+{
+    if (s->options.quick_end && s->nudge[0] < 0 && socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, s->nudge) < 0)
+        s->nudge[0] = s->nudge[1] = -1;
 }
 
 /* What each attempt has of its own. */
@@ -472,6 +469,7 @@ static int attempt(struct supervisor *s)
     }
     if (s->deadline_us != 0 || s->tick_us != 0 || s->listen_us != 0)
         set_timer(s);
+    nudge_collector(s);
     return 0;
 }
 
@@ -488,6 +486,7 @@ int supervisor_start(struct supervisor *s, const struct plan *plan, const struct
                              .trees = LAYER_TREES_INIT,
                              .epoll = -1,
                              .timer = -1,
+                             .nudge = {-1, -1},
                              .cores = host->cores};
     s->input.from = s->input.to = -1;
     s->spawn = (struct spawn){.plan = plan, .stdio = {-1, -1, -1}, .pidfd = -1, .control = -1, .life = -1, .listen_socket = -1};
@@ -507,6 +506,13 @@ int supervisor_start(struct supervisor *s, const struct plan *plan, const struct
     return r;
 }
 
+/* What would outlive this process. */
+static void leave_host(struct supervisor *s)
+{
+    layer_cgroup_release(&s->cgroup);
+    layer_workdir_remove(&s->workdir);
+}
+
 /* What an attempt leaves; input, events and the clock go on. */
 static void release_attempt(struct supervisor *s)
 {
@@ -522,9 +528,7 @@ static void release_attempt(struct supervisor *s)
         munmap(s->spawn.stack, SPAWN_STACK);
     s->spawn.stack = NULL;
     listener_release(&s->listener);
-    s->listen_us = 0;
-    layer_cgroup_release(&s->cgroup);
-    layer_workdir_remove(&s->workdir);
+    leave_host(s);
 }
 
 int supervisor_again(struct supervisor *s)
@@ -612,7 +616,7 @@ int supervisor_lost_output(const struct supervisor *s)
     return 0;
 }
 
-void supervisor_finish(struct supervisor *s)
+void supervisor_conclude(struct supervisor *s)
 {
     struct result *result = s->result;
     if (s->plan->use_cgroup) {
@@ -627,11 +631,18 @@ void supervisor_finish(struct supervisor *s)
     }
     result->duration_ms = (sys_now_us() - s->started_us) / 1000;
     verdict(s, result);
+    leave_host(s);
+}
 
+void supervisor_finish(struct supervisor *s)
+{
+    supervisor_conclude(s);
     release_attempt(s);
     fd_close(&s->spawn.stdio[0]);
     fd_close(&s->input.to);
     free(s->input.pending);
     fd_close(&s->epoll);
     fd_close(&s->timer);
+    fd_close(&s->nudge[0]);
+    fd_close(&s->nudge[1]);
 }

@@ -40,6 +40,7 @@ struct supervisor {
     struct listener listener;     /* owned */
     struct stream streams[2];   /* owned */
     int epoll, timer;           /* owned */
+    int nudge[2];               /* owned; see nudge_collector() */
     struct {
         int from;  /* borrowed */
         int to;    /* owned; -1: closed */
@@ -84,8 +85,14 @@ int supervisor_again(struct supervisor *s);
 /* Ends everything inside at once; step() then comes to its end. */
 void supervisor_kill(struct supervisor *s);
 
-/* After finish(): why output could not be passed on, as an errno; 0 if all was, or nobody read. */
+/* After the end: why output could not be passed on, as an errno; 0 if all was, or nobody read. */
 int supervisor_lost_output(const struct supervisor *s);
 
-/* After the end (or a failed start): the verdict is in the result, everything is released. */
+/*
+ * After the end (or a failed start): the verdict is in the result, and nothing of the run is left
+ * on the host. Memory and descriptors are still held.
+ */
+void supervisor_conclude(struct supervisor *s);
+
+/* Concludes and gives back everything, for a process that goes on. */
 void supervisor_finish(struct supervisor *s);

@@ -112,13 +112,13 @@ int doc_object(struct doc *d, const struct json *object, const struct doc_field 
     return r;
 }
 
-const struct json *doc_parse(struct doc *d, const char *text, size_t len, size_t max_bytes)
+const struct json *doc_parse(struct doc *d, struct arena *tree, const char *text, size_t len, size_t max_bytes)
 {
     const struct json_limits limits = {.max_bytes = max_bytes, .max_depth = DEPTH_MAX};
     struct json_error error = {0};
     d->pointer_len = 0;
     d->pointer[0] = '\0';
-    const struct json *root = json_parse(d->arena, text, len, &limits, &error);
+    const struct json *root = json_parse(tree, text, len, &limits, &error);
     if (root == NULL) {
         snprintf(d->pointer, sizeof d->pointer, "%s", error.pointer);
         d->pointer_len = strlen(d->pointer);

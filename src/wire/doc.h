@@ -9,7 +9,7 @@
 #include "base/json.h"
 
 struct doc {
-    struct arena *arena;      /* borrowed */
+    struct arena *arena;      /* borrowed; for what the fields keep */
     struct cordon_error *err; /* borrowed */
     const char *what;         /* the step, for errors: "read policy" */
     /* Not NULL: called for an unknown key instead of refusing it. */
@@ -46,6 +46,6 @@ int doc_object(struct doc *d, const struct json *object, const struct doc_field 
                size_t count, void *target);
 
 /* The root of the parsed `text`; NULL if it is refused. */
-const struct json *doc_parse(struct doc *d, const char *text, size_t len, size_t max_bytes);
+const struct json *doc_parse(struct doc *d, struct arena *tree, const char *text, size_t len, size_t max_bytes);
 
 #define DOC_FIELDS(array) (array), sizeof(array) / sizeof((array)[0])

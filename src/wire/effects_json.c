@@ -134,7 +134,7 @@ int effects_read(struct policy *policy, struct arena *arena, const char *text, s
 {
     struct cordon_error ignored;
     struct doc d = {.arena = arena, .err = err != NULL ? err : &ignored, .what = "read effects"};
-    const struct json *root = doc_parse(&d, text, len, POLICY_MAX_BYTES);
+    const struct json *root = doc_parse(&d, arena, text, len, POLICY_MAX_BYTES);
     if (root == NULL)
         return -EINVAL;
     /* A set is written as its list, or as an object around it. */

@@ -213,6 +213,19 @@ static int refuse_other_base(struct doc *d, const struct json *root, int named, 
     return doc_fail(d, root, why, "name the same profile, or none");
 }
 
+static int read_any(struct doc *d, const struct json *root, struct policy *out, struct policy_source *found)
+{
+    const int named = found->profile;
+    int r = doc_expect(d, root, JSON_OBJECT);
+    if (r < 0)
+        return r;
+    if (json_get(root, "version") != NULL || root->count == 0)
+        r = read_v1(d, root, out, found);
+    else
+        r = policy_legacy_read(d, root, out, found);
+    return r < 0 ? r : refuse_other_base(d, root, named, found->profile);
+}
+
 int policy_read(struct policy *out, struct arena *arena, const char *text, size_t len,
                 struct policy_source *source, struct cordon_error *err)
 {
@@ -221,18 +234,11 @@ int policy_read(struct policy *out, struct arena *arena, const char *text, size_
     struct policy policy;
     struct policy_source found = {.profile = source->profile, .fallback = source->fallback};
 
-    const struct json *root = doc_parse(&d, text, len, POLICY_MAX_BYTES);
-    if (root == NULL)
-        return -EINVAL;
-    int r = doc_expect(&d, root, JSON_OBJECT);
-    if (r < 0)
-        return r;
-    if (json_get(root, "version") != NULL || root->count == 0)
-        r = read_v1(&d, root, &policy, &found);
-    else
-        r = policy_legacy_read(&d, root, &policy, &found);
-    if (r == 0)
-        r = refuse_other_base(&d, root, source->profile, found.profile);
+    /* The tree is several times as large as what the policy keeps of it. */
+    struct arena tree = ARENA_INIT(POLICY_ARENA_BYTES);
+    const struct json *root = doc_parse(&d, &tree, text, len, POLICY_MAX_BYTES);
+    int r = root == NULL ? -EINVAL : read_any(&d, root, &policy, &found);
+    arena_free(&tree);
     if (r < 0)
         return r;
     *source = found;

@@ -127,6 +127,29 @@ TEST(steps_never_block_and_the_descriptor_says_when)
     cordon_result_free(result);
 }
 
+TEST(output_can_be_seen_while_the_command_runs)
+{
+    struct cordon_policy *policy = stage();
+    char *const argv[] = {(char[]){"sh"}, (char[]){"-c"},
+                          (char[]){"echo early; echo aside >&2; sleep 60"}, NULL};
+    struct cordon_sandbox *sandbox = cordon_start(policy, argv, NULL, NULL);
+    CHECK(sandbox != NULL);
+    size_t out = 0;
+    size_t err = 0;
+    while (out < 6 || err < 6) {
+        struct pollfd ready = {.fd = cordon_sandbox_fd(sandbox), .events = POLLIN};
+        CHECK_INT(poll(&ready, 1, 30000), 1);
+        CHECK_INT(cordon_sandbox_step(sandbox), 0);
+        cordon_sandbox_stdout(sandbox, &out);
+        cordon_sandbox_stderr(sandbox, &err);
+    }
+    CHECK(memcmp(cordon_sandbox_stdout(sandbox, &out), "early\n", 6) == 0 && out == 6);
+    CHECK(memcmp(cordon_sandbox_stderr(sandbox, &err), "aside\n", 6) == 0 && err == 6);
+    cordon_sandbox_kill(sandbox);
+    cordon_result_free(cordon_sandbox_wait(sandbox));
+    cordon_policy_free(policy);
+}
+
 TEST(a_step_returns_at_once_while_nothing_happens)
 {
     struct cordon_policy *policy = stage();

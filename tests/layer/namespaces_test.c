@@ -2,24 +2,34 @@
 
 #include "ground.h"
 
-TEST(the_flags_follow_the_plan)
+TEST(clone_makes_only_what_all_else_needs)
 {
-    struct plan plan = {.pidns = true, .ipcns = true, .cgroupns = true, .netns = true};
-    const uint64_t always = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWUTS;
-    CHECK_INT(layer_namespaces_flags(&plan), always | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWCGROUP);
-    plan.use_cgroup = true; /* then init makes it, inside its group */
-    CHECK_INT(layer_namespaces_flags(&plan), always | CLONE_NEWPID | CLONE_NEWIPC);
+    const struct plan most = {.pidns = true, .ipcns = true, .cgroupns = true, .netns = true};
     const struct plan least = {0};
-    CHECK_INT(layer_namespaces_flags(&least), always);
+    const struct plan bare = {.bare = true};
+    CHECK_INT(layer_namespaces_of_clone(&most), CLONE_NEWUSER | CLONE_NEWPID);
+    CHECK_INT(layer_namespaces_of_clone(&least), CLONE_NEWUSER);
+    CHECK_INT(layer_namespaces_of_clone(&bare), 0);
+}
+
+TEST(init_makes_the_others_but_for_the_network)
+{
+    const struct plan most = {.pidns = true, .ipcns = true, .cgroupns = true, .netns = true};
+    const struct plan least = {0};
+    CHECK_INT(layer_namespaces_of_init(&most), CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWCGROUP);
+    CHECK_INT(layer_namespaces_of_init(&least), CLONE_NEWNS | CLONE_NEWUTS);
 }
 
 TEST(the_inode_tells_a_fresh_namespace_from_the_old_one)
 {
-    const uint64_t ipc = layer_namespace_inode(NS_IPC);
-    const uint64_t net = layer_namespace_inode(NS_NET);
-    CHECK(ipc != 0 && net != 0);
-    CHECK(layer_namespace_inode(NS_IPC) == ipc);
+    struct namespace_ids before;
+    layer_namespaces_note(&before);
+    CHECK(before.inode[NS_IPC] != 0 && before.inode[NS_NET] != 0);
+    CHECK(!layer_namespace_changed(&before, NS_IPC));
     enter_namespaces(CLONE_NEWIPC | CLONE_NEWNS);
-    CHECK(layer_namespace_inode(NS_IPC) != ipc);
-    CHECK(layer_namespace_inode(NS_NET) == net);
+    CHECK(layer_namespace_changed(&before, NS_IPC));
+    CHECK(!layer_namespace_changed(&before, NS_NET));
+    before.inode[NS_IPC] = 0; /* not known: nothing is claimed */
+    CHECK(!layer_namespace_changed(&before, NS_IPC));
+    layer_namespaces_forget(&before);
 }

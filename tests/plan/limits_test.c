@@ -116,7 +116,6 @@ TEST(what_is_unlimited_is_neither_asked_for_nor_watched)
         CHECK_STR(mechanism(&i, limits[k]), "none");
         CHECK_STR(i.plan.claims[limits[k]].why, "not asked for");
     }
-    CHECK(!i.plan.partial);
     CHECK_INT(i.plan.wall_ms, POLICY_UNLIMITED);
     arena_free(&i.arena);
 }

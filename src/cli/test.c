@@ -1,0 +1,432 @@
+#include "cli/test.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "cli/message.h"
+#include "cli/session.h"
+#include "project/notes.h"
+#include "project/runner.h"
+#include "report/report.h"
+
+#define EXIT_USAGE 2
+#define EXIT_SETUP 125
+#define TEMPLATE_MAX (1024 * 1024)
+#define REPORT_MAX (64u * 1024 * 1024)
+
+/* One call of `cordon test`. */
+struct test {
+    struct session session;
+    struct project project;
+    struct workspace workspace;
+    struct outfile report_file;
+    const char *template; /* NULL: --config names a file, none is generated */
+    size_t template_len;
+    char **asked;         /* the command as it was asked for; NULL at the end */
+    const char *config;   /* absolute; what the child is told */
+
+    const char *root, *config_option, *report; /* options */
+    unsigned on_violation;                     /* enum plan_on_violation */
+    bool print_config;
+};
+
+/* ---- options ---- */
+
+static const char *const on_violation_names[] = {[VIOLATIONS_FAIL] = "fail",
+                                                 [VIOLATIONS_REPORT] = "report"};
+static const struct policy_words on_violation_words = {on_violation_names, 2};
+
+/* The first one counts, as for the programs that this option comes from. */
+static int apply_config(const struct option_use *use, const char *value)
+{
+    const struct test *t = use->target;
+    return t->config_option == NULL ? option_string(use, value) : 0;
+}
+
+#define OPT(field) offsetof(struct test, field)
+
+static const struct option option_items[] = {
+    {"root", "DIR", "the project; default: found upward by cordon.json or .git, else the current directory",
+     option_string, OPT(root), NULL, false},
+    {"config", "FILE", "the configuration for the tests, instead of a generated one", apply_config,
+     OPT(config_option), NULL, false},
+    {"print-config", NULL, "print the path of that configuration, run nothing", option_flag,
+     OPT(print_config), NULL, false},
+    {"on-violation", "fail|report", "what a refused write does to the exit status", option_word,
+     OPT(on_violation), &on_violation_words, false},
+    {"report", "FILE", "write a page (HTML) about the run there", option_string, OPT(report), NULL, false},
+};
+
+static void put_help(void)
+{
+    const struct option_table own = OPTION_TABLE(option_items, NULL);
+    BUF_AUTO text = BUF_INIT(64 * 1024);
+    buf_puts(&text, "usage: cordon test [options] [-- COMMAND [ARG...]]\n\n"
+                    "Runs a test suite that can write beneath tests/ and nowhere else, whatever language it\n"
+                    "is written in, and names each write that was refused. Without COMMAND: what cordon.json\n"
+                    "says, or pytest.\n\n");
+    option_help(&own, &text);
+    options_help(&text, &own);
+    buf_puts(&text, "\nThe exit status is the command's own; 1 if it hid a refused write; else as for\n"
+                    "cordon run.\n");
+    (void)fd_write_all(STDOUT_FILENO, text.data, text.len);
+}
+
+/* ---- the command ---- */
+
+static int usage_error(struct cordon_error *err, const char *what, const char *subject,
+                       const char *why, const char *remedy)
+{
+    int r = err_set(err, CORDON_ERROR_USAGE, CORDON_LAYER_NONE, EINVAL, what, subject);
+    err_why(err, why);
+    err_remedy(err, remedy);
+    return r;
+}
+
+static bool is_in_path(const char *name)
+{
+    const char *path = getenv("PATH");
+    while (path != NULL && *path != '\0') {
+        char file[PATH_MAX];
+        const size_t len = strcspn(path, ":");
+        snprintf(file, sizeof file, "%.*s/%s", (int)len, path, name);
+        if (access(file, X_OK) == 0)
+            return true;
+        path += len + (path[len] == ':');
+    }
+    return false;
+}
+
+/* Of the command line, else of cordon.json, else pytest. */
+static int choose_command(struct test *t, const struct run_options *options, struct cordon_error *err)
+{
+    static const char *const pytests[] = {"pytest", "pytest-3", "py.test"};
+    const struct project_names *own = &t->project.config.command;
+    if (options->command != NULL) {
+        if (options->command_count == 0 || options->command[0][0] == '\0')
+            return usage_error(err, "read command", "--", "the command is missing",
+                               "as in: cordon test -- pytest tests");
+        t->asked = options->command;
+        return 0;
+    }
+    char **words = arena_array(&t->session.arena, own->count + 2, sizeof *words);
+    if (words == NULL)
+        return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_NONE, ENOMEM, "read command", "");
+    for (size_t i = 0; i < own->count; i++)
+        words[i] = arena_strdup(&t->session.arena, own->items[i]);
+    for (size_t i = 0; words[0] == NULL && i < sizeof pytests / sizeof pytests[0]; i++) {
+        if (is_in_path(pytests[i]))
+            words[0] = arena_strdup(&t->session.arena, pytests[i]);
+    }
+    t->asked = words;
+    if (words[0] == NULL || words[0][0] == '\0')
+        return usage_error(err, "find a test command for", t->project.root,
+                           "none was given, cordon.json has none, and there is no pytest",
+                           "as in: cordon test -- COMMAND; or set test.command in cordon.json");
+    return 0;
+}
+
+/* ---- the policy ---- */
+
+static int set_variable(struct test *t, struct policy *policy, const char *name, const char *value,
+                        struct cordon_error *err)
+{
+    return policy_add_var(&policy->env.set, &t->session.arena, name, value, err);
+}
+
+static const char *in_workspace(struct test *t, const char *place)
+{
+    const char *path = arena_printf(&t->session.arena, "%s/%s", t->workspace.path, place);
+    return path == NULL ? "" : path;
+}
+
+/* What tools keep in the caller's home stays readable: the variable that names it is set. */
+static int keep_home(struct test *t, struct policy *policy, const struct runner_home *h,
+                     struct cordon_error *err)
+{
+    struct stat st;
+    const char *home = getenv("HOME");
+    if (getenv(h->name) != NULL || home == NULL || home[0] != '/')
+        return 0;
+    const char *path = arena_printf(&t->session.arena, "%s/%s", home, h->place);
+    return path == NULL || stat(path, &st) < 0 ? 0 : set_variable(t, policy, h->name, path, err);
+}
+
+static int set_python_path(struct test *t, struct policy *policy, struct cordon_error *err)
+{
+    const char *old = getenv("PYTHONPATH");
+    const char *plugin = in_workspace(t, NOTES_PLUGIN_DIR);
+    const char *both = old == NULL || old[0] == '\0'
+                           ? plugin
+                           : arena_printf(&t->session.arena, "%s:%s", plugin, old);
+    return set_variable(t, policy, "PYTHONPATH", both == NULL ? plugin : both, err);
+}
+
+static int set_environment(struct test *t, struct policy *policy, struct cordon_error *err)
+{
+    const struct project_names *selectors = &t->project.config.config_env;
+    int r = set_variable(t, policy, "CORDON_TEST_CONFIG", t->config, err);
+    if (r == 0)
+        r = set_variable(t, policy, "PWD", policy->cwd, err);
+    for (size_t i = 0; r == 0 && i < runner_variable_count; i++)
+        r = set_variable(t, policy, runner_variables[i].name,
+                         in_workspace(t, runner_variables[i].place), err);
+    for (size_t i = 0; r == 0 && i < runner_home_count; i++)
+        r = keep_home(t, policy, &runner_homes[i], err);
+    for (size_t i = 0; r == 0 && i < selectors->count; i++)
+        r = policy_add_name(&policy->env.deny, &t->session.arena, selectors->items[i], err);
+    if (r == 0 && runner_find(t->asked).runner == RUNNER_PYTEST)
+        r = set_python_path(t, policy, err);
+    return r;
+}
+
+static int set_writable(struct test *t, struct policy *policy, struct cordon_error *err)
+{
+    const struct project_names *writable = &t->project.config.writable;
+    const char *root = strcmp(t->project.root, "/") == 0 ? "" : t->project.root;
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < writable->count; i++) {
+        const char *path = arena_printf(&t->session.arena, "%s/%s", root, writable->items[i]);
+        /* The first one is made if it is not there; others may come later. */
+        r = path == NULL ? -ENOMEM
+                         : policy_add_bind(&policy->rw, &t->session.arena, path, path, i > 0, err);
+    }
+    if (r == 0 && policy->cwd == NULL)
+        policy->cwd = t->project.root;
+    return r;
+}
+
+/* Everything that depends on the name of the workspace; again if that changed. */
+static int refine_policy(struct test *t, struct run_options *options, struct cordon_error *err)
+{
+    struct policy *policy = &options->policy;
+    t->config = t->config_option != NULL ? t->config : t->workspace.config;
+    int r = set_environment(t, policy, err);
+    char **command = r < 0 ? NULL : runner_command(&t->session.arena, t->asked, &t->workspace, t->config);
+    if (r == 0 && command == NULL)
+        return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_NONE, ENOMEM, "read command", "");
+    options->command = command;
+    for (options->command_count = 0; r == 0 && command[options->command_count] != NULL;)
+        options->command_count++;
+    return r;
+}
+
+static int open_project(struct test *t, struct cordon_error *err)
+{
+    int r = project_open(&t->project, &t->session.arena, t->root, ".", err);
+    if (r == 0 && t->root == NULL)
+        r = project_enter_test_root(&t->project, err);
+    return r < 0 ? r : workspace_name(&t->workspace, &t->project, err);
+}
+
+/* The text of the configuration that is generated, and its path or the one that was given. */
+static int choose_config(struct test *t, struct cordon_error *err)
+{
+    const char *given = t->config_option, *own = t->project.config.config_template;
+    char cwd[PATH_MAX];
+    if (given != NULL) {
+        if (given[0] != '/' && getcwd(cwd, sizeof cwd) == NULL)
+            return err_set(err, CORDON_ERROR_USAGE, CORDON_LAYER_NONE, errno, "read option", "--config");
+        const char *joined = given[0] == '/' ? given
+                                             : arena_printf(&t->session.arena, "%s/%s", cwd, given);
+        t->config = joined == NULL ? NULL : policy_normalize_path(&t->session.arena, joined);
+        return t->config != NULL ? 0 : usage_error(err, "read option", "--config", "the path is too long", NULL);
+    }
+    t->template = workspace_template;
+    t->template_len = strlen(workspace_template);
+    return own == NULL ? 0
+                       : project_read(&t->project, &t->session.arena, own, TEMPLATE_MAX, &t->template,
+                                      &t->template_len, err);
+}
+
+static int refine(void *context, struct run_options *options, struct cordon_error *err)
+{
+    struct test *t = context;
+    if (options->policy.fs_mode != FS_GUARD)
+        return usage_error(err, "use policy of", policy_profile_name(options->policy.profile),
+                           "cordon test guards the host's tree", "take the profile test, or cordon run");
+    int r = open_project(t, err);
+    if (r == 0)
+        r = choose_config(t, err);
+    if (r == 0 && !t->print_config)
+        r = choose_command(t, options, err);
+    if (r < 0 || t->print_config)
+        return r;
+    r = set_writable(t, &options->policy, err);
+    return r < 0 ? r : refine_policy(t, options, err);
+}
+
+/* ---- the run ---- */
+
+/* Caches of cordon.json and of the runner. */
+static int set_guard(struct test *t)
+{
+    const struct project_names *own = &t->project.config.caches;
+    const char *const *more = runner_caches(runner_find(t->asked).runner);
+    size_t count = 0;
+    while (more[count] != NULL)
+        count++;
+    const char **all = arena_array(&t->session.arena, own->count + count + 1, sizeof *all);
+    if (all == NULL)
+        return -ENOMEM;
+    if (own->count > 0)
+        memcpy(all, own->items, own->count * sizeof *all);
+    memcpy(all + own->count, more, count * sizeof *all);
+    t->session.guard = (struct plan_guard){.root = t->project.root, .caches = all,
+                                           .test_notes = in_workspace(t, NOTES_DIR),
+                                           .on_violation = (enum plan_on_violation)t->on_violation};
+    return 0;
+}
+
+static int print_line(const char *text)
+{
+    BUF_AUTO line = BUF_INIT(PATH_MAX * 2);
+    buf_printf(&line, "%s\n", text);
+    return fd_write_all(STDOUT_FILENO, line.data, line.len) < 0 ? EXIT_SETUP : 0;
+}
+
+/* Nothing is made: the names are those that the run would get. */
+static int dry_run(struct test *t)
+{
+    BUF_AUTO text = BUF_INIT(1024 * 1024);
+    buf_printf(&text, "project root: %s\nconfiguration: %s\nworkspace: %s\ncommand:", t->project.root,
+               t->config, t->workspace.path);
+    for (int i = 0; i < t->session.options.command_count; i++)
+        buf_printf(&text, " %s", t->session.options.command[i]);
+    buf_puts(&text, "\n\n");
+    if (text.failed || fd_write_all(STDOUT_FILENO, text.data, text.len) < 0)
+        return EXIT_SETUP;
+    return session_print_plan(&t->session);
+}
+
+static int make_workspace(struct test *t, struct cordon_error *err)
+{
+    const unsigned named = t->workspace.run;
+    int r = workspace_make(&t->workspace, t->template, t->template_len, err);
+    if (r == 0 && t->workspace.run != named)
+        r = refine_policy(t, &t->session.options, err);
+    if (r == 0 && set_guard(t) < 0)
+        r = err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_NONE, ENOMEM, "make workspace", t->workspace.path);
+    return r;
+}
+
+static void put_reports(struct test *t, int *status)
+{
+    const struct report report = {.root = t->project.root,
+                                  .writable = t->project.config.writable.items[0],
+                                  .command = t->session.options.command,
+                                  .command_count = (size_t)t->session.options.command_count,
+                                  .config = t->config,
+                                  .result = &t->session.result};
+    BUF_AUTO summary = BUF_INIT(REPORT_MAX);
+    BUF_AUTO page = BUF_INIT(REPORT_MAX);
+    struct cordon_error err = {0};
+    violations_sort(&t->session.result.violations);
+    report_summary(&report, &summary);
+    (void)fd_write_all(STDERR_FILENO, summary.data, summary.len);
+    if (t->report == NULL)
+        return;
+    report_html(&report, &page);
+    int r = page.failed ? err_set(&err, CORDON_ERROR_IO, CORDON_LAYER_OUTPUT, ENOMEM, "write", t->report)
+                        : outfile_write(&t->report_file, page.data, page.len, &err);
+    if (r == 0)
+        r = outfile_commit(&t->report_file, &err);
+    if (r < 0) {
+        message_error(&err);
+        *status = EXIT_SETUP;
+    }
+}
+
+/* What the run made is kept if there may be something to see in it. */
+static void clean_up(struct test *t)
+{
+    const struct result *r = &t->session.result;
+    const bool ran = r->status != STATUS_INTERNAL_ERROR && r->status != STATUS_SPAWN_FAILED;
+    if (!ran || (r->status == STATUS_OK && r->violations.total == 0))
+        workspace_remove(&t->workspace);
+    else if (!t->session.options.quiet)
+        fprintf(stderr, "cordon: kept %s until the next run\n", t->workspace.path);
+}
+
+static int run(struct test *t)
+{
+    struct session *s = &t->session;
+    int r = make_workspace(t, &s->result.error);
+    if (r == 0)
+        r = session_plan(s);
+    if (r == 0)
+        session_run(s);
+    else
+        session_refuse(s);
+    int status = session_exit(s);
+    put_reports(t, &status);
+    clean_up(t);
+    return session_conclude(s, status);
+}
+
+static int plan_only(struct test *t)
+{
+    struct session *s = &t->session;
+    int r = set_guard(t) < 0 ? -ENOMEM : session_plan(s);
+    if (r == 0)
+        return dry_run(t);
+    session_refuse(s);
+    return session_conclude(s, session_exit(s));
+}
+
+static int test(struct test *t, int argc, char **argv)
+{
+    char cwd[PATH_MAX];
+    struct session *s = &t->session;
+    struct cordon_error *err = &s->result.error;
+    const struct option_table own = OPTION_TABLE(option_items, t);
+    const struct options_setting setting = {.profile = PROFILE_TEST, .own = &own, .arena = &s->arena,
+                                            .cwd = getcwd(cwd, sizeof cwd), .refine = refine, .context = t};
+    int rest = options_parse(&s->options, &setting, argc - 2, argv + 2, err);
+    if (rest >= 0 && s->options.help) {
+        put_help();
+        return 0;
+    }
+    if (rest >= 0 && rest < argc - 2 && strcmp(argv[2 + rest], "--") != 0)
+        rest = usage_error(err, "read command", argv[2 + rest], "put -- before the command",
+                           "as in: cordon test -- pytest tests");
+    int r = rest;
+    if (r >= 0 && t->print_config)
+        return print_line(t->config_option != NULL ? t->config : t->workspace.config);
+    if (r >= 0)
+        r = session_open(s, argc, argv);
+    if (r >= 0 && t->report != NULL)
+        r = outfile_open(&t->report_file, t->report, err);
+    if (r < 0) {
+        message_error(err);
+        return EXIT_USAGE;
+    }
+    s->input = s->options.stdin_none ? -1 : STDIN_FILENO;
+    s->pass[0] = s->pass[1] = !s->options.json && !s->options.format_text;
+    s->ledger = t->report != NULL;
+    s->tell_violations = false; /* by path, at the end */
+    return s->options.dry_run ? plan_only(t) : run(t);
+}
+
+int cli_test(int argc, char **argv)
+{
+    struct test *t = calloc(1, sizeof *t);
+    if (t == NULL)
+        return EXIT_SETUP;
+    session_init(&t->session);
+    t->project = PROJECT_INIT;
+    t->workspace = WORKSPACE_INIT;
+    t->report_file = OUTFILE_INIT;
+    int status = test(t, argc, argv);
+    workspace_release(&t->workspace);
+    project_release(&t->project);
+    outfile_release(&t->report_file);
+    session_release(&t->session);
+    free(t);
+    return status;
+}

@@ -1,0 +1,270 @@
+#include "project/workspace.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/text.h"
+#include "project/notes.h"
+#include "rooted/remove.h"
+
+#define MARK ".cordon-workspace" /* in every workspace of ours, once it is locked */
+#define CONFIG "config_overrides.toml"
+
+const char workspace_template[] = "# Made for one test run.\n"
+                                  "[ai]\nprovider = \"none\"\n\n"
+                                  "[projects]\npaths = []\nactive = \"\"\n\n"
+                                  "[gui.show_windows]\n";
+
+static int fail(struct cordon_error *err, int errnum, const char *what, const char *subject)
+{
+    return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_ROOTED, errnum, what, subject);
+}
+
+/* ---- names ---- */
+
+static void name_of(char *out, size_t size, const char *stem, unsigned run)
+{
+    if (strcmp(stem, WORKSPACE_BASE_TEMP) == 0 && run == 1)
+        snprintf(out, size, "%s", stem);
+    else
+        snprintf(out, size, strcmp(stem, WORKSPACE_PREFIX) == 0 ? "%s%u" : "%s_%u", stem, run);
+}
+
+static void set_names(struct workspace *w, unsigned run)
+{
+    char name[64];
+    w->run = run;
+    name_of(name, sizeof name, WORKSPACE_PREFIX, run);
+    snprintf(w->path, sizeof w->path, "%s/%s/%s", w->project->root, w->artifacts, name);
+    snprintf(w->config, sizeof w->config, "%s/%s", w->path, CONFIG);
+    name_of(name, sizeof name, WORKSPACE_BASE_TEMP, run);
+    snprintf(w->base_temp, sizeof w->base_temp, "%s/%s", w->artifacts, name);
+}
+
+static bool exists(int dir, const char *stem, unsigned run)
+{
+    struct stat st;
+    char name[64];
+    name_of(name, sizeof name, stem, run);
+    return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* A number is taken by its workspace, and by a base temp: pytest would empty it. */
+static bool is_free(int dir, unsigned run)
+{
+    return !exists(dir, WORKSPACE_PREFIX, run) && !exists(dir, WORKSPACE_BASE_TEMP, run);
+}
+
+static int refuse_link(struct cordon_error *err, const char *name)
+{
+    int r = fail(err, ELOOP, "use", name);
+    err_why(err, "is a symbolic link: what tests write there would land elsewhere");
+    err_remedy(err, "make it a directory, or name another one as \"writable\" in cordon.json");
+    return r;
+}
+
+int workspace_name(struct workspace *w, const struct project *project, struct cordon_error *err)
+{
+    const char *place = project->config.writable.items[0];
+    *w = WORKSPACE_INIT;
+    w->project = project;
+    if (strlen(project->root) + strlen(place) > PATH_MAX - 256)
+        return fail(err, ENAMETOOLONG, "make workspace", place);
+    snprintf(w->artifacts, sizeof w->artifacts, "%s/artifacts", place);
+    FD_AUTO top = project_open_beneath(project, place, O_PATH | O_DIRECTORY);
+    if (top == -ELOOP)
+        return refuse_link(err, place);
+    if (top < 0 && top != -ENOENT)
+        return fail(err, -top, "use", place);
+    FD_AUTO dir = project_open_beneath(project, w->artifacts, O_PATH | O_DIRECTORY);
+    if (dir == -ELOOP)
+        return refuse_link(err, w->artifacts);
+    unsigned run = 1;
+    while (dir >= 0 && run <= WORKSPACE_RUNS_MAX && !is_free(dir, run))
+        run++;
+    set_names(w, run);
+    return 0;
+}
+
+/* ---- making ---- */
+
+/* Opens directory `name` in `parent`, or makes it; `made` is filled then. */
+static int make_dir(int parent, const char *name, struct workspace_made *made)
+{
+    const bool fresh = mkdirat(parent, name, 0777) == 0;
+    if (!fresh && errno != EEXIST)
+        return -errno;
+    int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    struct stat st;
+    made->parent = -1;
+    if (fresh && fstat(fd, &st) == 0) {
+        *made = (struct workspace_made){fcntl(parent, F_DUPFD_CLOEXEC, 3), "", st.st_dev, st.st_ino};
+        snprintf(made->name, sizeof made->name, "%.63s", name);
+    }
+    return fd;
+}
+
+/* tests/artifacts, component by component. */
+static int make_parents(struct workspace *w, struct cordon_error *err)
+{
+    FD_AUTO dir = project_open_beneath(w->project, ".", O_RDONLY | O_DIRECTORY);
+    if (dir < 0)
+        return fail(err, -dir, "open project root", w->project->root);
+    for (const char *p = w->artifacts; *p != '\0';) {
+        char name[NAME_MAX + 1];
+        const size_t len = strcspn(p, "/");
+        struct workspace_made made = {.parent = -1};
+        if (len >= sizeof name)
+            return fail(err, ENAMETOOLONG, "make", w->artifacts);
+        memcpy(name, p, len);
+        name[len] = '\0';
+        int below = make_dir(dir, name, &made);
+        if (below == -ELOOP || below == -ENOTDIR)
+            return refuse_link(err, w->artifacts);
+        if (below < 0)
+            return fail(err, -below, "make", w->artifacts);
+        if (made.parent >= 0 && len < sizeof made.name &&
+            w->above_count < sizeof w->above / sizeof w->above[0])
+            w->above[w->above_count++] = made;
+        else
+            fd_close(&made.parent);
+        close(dir);
+        dir = below;
+        p += len + (p[len] == '/');
+    }
+    w->parent = fd_take(&dir);
+    return 0;
+}
+
+static void remove_named(int parent, const char *name)
+{
+    struct buf where = BUF_INIT(PATH_MAX);
+    struct remove_progress none = {0};
+    const char *syscall;
+    (void)remove_tree(parent, name, true, &none, &where, &syscall); /* what stays is swept later */
+    buf_free(&where);
+}
+
+/* A workspace that no run holds any more: its own mark is there, and the lock is free. */
+static bool is_abandoned(int parent, const char *name)
+{
+    struct stat st, mark;
+    FD_AUTO dir = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return dir >= 0 && fstat(dir, &st) == 0 && st.st_uid == geteuid() &&
+           fstatat(dir, MARK, &mark, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(mark.st_mode) &&
+           flock(dir, LOCK_EX | LOCK_NB) == 0;
+}
+
+static void sweep(int parent)
+{
+    for (unsigned run = 1; run <= WORKSPACE_RUNS_MAX && exists(parent, WORKSPACE_PREFIX, run); run++) {
+        char name[64];
+        name_of(name, sizeof name, WORKSPACE_PREFIX, run);
+        if (!is_abandoned(parent, name))
+            continue;
+        remove_named(parent, name);
+        name_of(name, sizeof name, WORKSPACE_BASE_TEMP, run);
+        remove_named(parent, name);
+    }
+}
+
+static int take_number(struct workspace *w, struct cordon_error *err)
+{
+    char name[64];
+    for (unsigned run = 1; run <= WORKSPACE_RUNS_MAX; run++) {
+        name_of(name, sizeof name, WORKSPACE_PREFIX, run);
+        if (exists(w->parent, WORKSPACE_BASE_TEMP, run))
+            continue;
+        int fd = make_dir(w->parent, name, &w->made);
+        if (fd < 0 || w->made.parent < 0) { /* somebody else's */
+            if (fd < 0 && fd != -ELOOP && fd != -ENOTDIR && fd != -EACCES)
+                return fail(err, -fd, "make workspace in", w->artifacts);
+            if (fd >= 0)
+                close(fd);
+            continue;
+        }
+        w->dir = fd;
+        set_names(w, run);
+        return flock(w->dir, LOCK_EX | LOCK_NB) < 0 ? fail(err, errno, "lock", w->path) : 0;
+    }
+    return fail(err, EEXIST, "find a free workspace in", w->artifacts);
+}
+
+static int put_file(int dir, const char *name, const char *text, size_t len)
+{
+    FD_AUTO fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    return fd < 0 ? -errno : fd_write_all(fd, text, len);
+}
+
+static int fill(struct workspace *w, const char *template, size_t template_len)
+{
+    static const char *const dirs[] = {"home", "tmp", "cache", "config", NOTES_DIR, NOTES_PLUGIN_DIR};
+    int r = put_file(w->dir, MARK, "", 0);
+    for (size_t i = 0; r == 0 && i < sizeof dirs / sizeof dirs[0]; i++)
+        r = mkdirat(w->dir, dirs[i], 0777) < 0 ? -errno : 0;
+    if (r == 0 && template != NULL)
+        r = put_file(w->dir, CONFIG, template, template_len);
+    if (r < 0)
+        return r;
+    FD_AUTO plugin = openat(w->dir, NOTES_PLUGIN_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return plugin < 0 ? -errno
+                      : put_file(plugin, NOTES_PLUGIN ".py", notes_plugin, strlen(notes_plugin));
+}
+
+int workspace_make(struct workspace *w, const char *template, size_t template_len,
+                   struct cordon_error *err)
+{
+    int r = make_parents(w, err);
+    if (r == 0) {
+        sweep(w->parent);
+        r = take_number(w, err);
+    }
+    if (r < 0)
+        return r;
+    r = fill(w, template, template_len);
+    return r < 0 ? fail(err, -r, "fill workspace", w->path) : 0;
+}
+
+/* ---- removing ---- */
+
+static bool still_there(const struct workspace_made *made)
+{
+    struct stat st;
+    return made->parent >= 0 && fstatat(made->parent, made->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+           st.st_dev == made->dev && st.st_ino == made->ino;
+}
+
+void workspace_remove(struct workspace *w)
+{
+    char name[64];
+    if (w->dir < 0)
+        return;
+    name_of(name, sizeof name, WORKSPACE_BASE_TEMP, w->run);
+    remove_named(w->parent, name); /* was not there before; pytest made it, so its inode is not known */
+    if (still_there(&w->made))
+        remove_named(w->made.parent, w->made.name);
+    for (unsigned i = w->above_count; i > 0; i--) {
+        if (still_there(&w->above[i - 1]))
+            (void)unlinkat(w->above[i - 1].parent, w->above[i - 1].name, AT_REMOVEDIR);
+    }
+}
+
+void workspace_release(struct workspace *w)
+{
+    fd_close(&w->dir);
+    fd_close(&w->parent);
+    fd_close(&w->made.parent);
+    for (unsigned i = 0; i < w->above_count; i++)
+        fd_close(&w->above[i].parent);
+    w->above_count = 0;
+}

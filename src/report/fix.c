@@ -1,0 +1,40 @@
+#include "report/report.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+
+#define NAME_MAX_SHOWN 120
+
+/* The directory that would have to be writable, from the root; the root itself can never be. */
+static void put_place(const char *relative, char *out, size_t size)
+{
+    char place[NAME_MAX_SHOWN * 4 + 1];
+    const char *slash = strrchr(relative, '/');
+    const size_t len = slash == NULL ? 0 : (size_t)(slash - relative);
+    text_escape(place, sizeof place, relative, len < NAME_MAX_SHOWN ? len : NAME_MAX_SHOWN);
+    if (len == 0)
+        snprintf(out, size, ", or in a directory that \"writable\" in cordon.json names");
+    else
+        snprintf(out, size, ", or add \"%s\" to \"writable\" in cordon.json", place);
+}
+
+void report_fix(const struct report *report, const char *path, char *out, size_t size)
+{
+    const size_t root = strcmp(report->root, "/") == 0 ? 0 : strlen(report->root);
+    const bool inside = strncmp(path, report->root, root) == 0 && path[root] == '/' && path[root + 1] != '\0';
+    int n = snprintf(out, size, "write under %s/ (pytest: tmp_path; else %s/artifacts/)", report->writable,
+                     report->writable);
+    if (n < 0 || (size_t)n >= size)
+        return;
+    out += n;
+    size -= (size_t)n;
+    if (inside) {
+        put_place(path + root + 1, out, size);
+    } else if (text_starts_with(path, "/tmp/") || text_starts_with(path, "/var/tmp/")) {
+        snprintf(out, size, "; TMPDIR names a place there; or allow it with --rw DIR");
+    } else {
+        snprintf(out, size, ", or allow its directory with --rw DIR");
+    }
+}
