@@ -8,6 +8,7 @@
 #include <cordon/error.h>
 #include <cordon/policy.h>
 #include <cordon/result.h>
+#include <cordon/sandbox.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -49,6 +50,13 @@ struct cordon_call_options {
 struct cordon_result *cordon_call(const char *module_id, const char *input, size_t input_len,
                                   const struct cordon_call_options *options,
                                   struct cordon_error *err);
+
+/*
+ * The same without waiting, as cordon_start(); the result's status says how the call ended. NULL as
+ * above, and for no_sandbox.
+ */
+struct cordon_sandbox *cordon_call_start(const char *module_id, const char *input, size_t input_len,
+                                         const struct cordon_call_options *options, struct cordon_error *err);
 
 /* What the module returned, as JSON text on one line; NULL if the call failed. */
 const char *cordon_result_value(const struct cordon_result *result, size_t *len);

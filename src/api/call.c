@@ -80,7 +80,7 @@ static int make_request(struct call *c, struct cordon_policy *out, char ***comma
     return 0;
 }
 
-static struct cordon_result *call_in_sandbox(struct call *c, struct cordon_error *err)
+static struct cordon_sandbox *start_in_sandbox(struct call *c, struct cordon_error *err)
 {
     struct cordon_policy policy = {0};
     char **command = NULL;
@@ -91,7 +91,9 @@ static struct cordon_result *call_in_sandbox(struct call *c, struct cordon_error
     if (make_request(c, &policy, &command, err) < 0)
         return NULL;
     struct cordon_sandbox *sandbox = cordon_start(&policy, command, &run, err);
-    return sandbox == NULL ? NULL : sandbox_finish(sandbox);
+    if (sandbox != NULL)
+        sandbox->result->module_id = arena_strdup(&sandbox->result->arena, c->id);
+    return sandbox;
 }
 
 static struct cordon_result *call_unprotected(struct call *c, struct cordon_error *err)
@@ -105,10 +107,13 @@ static struct cordon_result *call_unprotected(struct call *c, struct cordon_erro
         return NULL;
     }
     result->profile = policy_profile_name(PROFILE_MODULE);
+    result->module_id = arena_strdup(&result->arena, c->id);
     if (c->module.manifest.library != NULL) /* the last word of the runner's command */
         module_in_process(command[3], c->id, c->input, c->input_len, &result->result);
     else
         module_direct(command, env, c->input, c->input_len, false, &result->result);
+    module_answer(&result->result, &result->value);
+    result_document(result);
     return result;
 }
 
@@ -123,28 +128,56 @@ static int find(struct call *c, struct cordon_error *err)
     return r;
 }
 
+/* What was asked for, in `c`, which end() releases. */
+static int begin(struct call *c, const struct cordon_call_options *options, struct cordon_error *err)
+{
+    *err = (struct cordon_error){0};
+    c->arena = ARENA_INIT(POLICY_ARENA_BYTES);
+    c->root = MODULE_ROOT_INIT;
+    if (options != NULL) /* one that is older than this library ends earlier */
+        memcpy(&c->options, options, options->size < sizeof c->options ? options->size : sizeof c->options);
+    return find(c, err);
+}
+
+static void end(struct call *c)
+{
+    module_root_close(&c->root);
+    arena_free(&c->arena);
+}
+
+struct cordon_sandbox *cordon_call_start(const char *module_id, const char *input, size_t input_len,
+                                         const struct cordon_call_options *options, struct cordon_error *err)
+{
+    struct cordon_error ignored;
+    struct cordon_sandbox *sandbox = NULL;
+    struct call c = {.id = module_id, .input = input, .input_len = input_len};
+    err = err == NULL ? &ignored : err;
+    if (begin(&c, options, err) == 0 && !c.options.no_sandbox) {
+        sandbox = start_in_sandbox(&c, err);
+    } else if (err->kind == CORDON_ERROR_NONE) {
+        err_set(err, CORDON_ERROR_USAGE, CORDON_LAYER_MODULE, EINVAL, "start module", module_id);
+        err_why(err, "without a sandbox it can only be waited for");
+    }
+    end(&c);
+    return sandbox;
+}
+
 struct cordon_result *cordon_call(const char *module_id, const char *input, size_t input_len,
                                   const struct cordon_call_options *options,
                                   struct cordon_error *err)
 {
     struct cordon_error ignored;
     struct cordon_result *result = NULL;
-    struct call c = {.id = module_id, .input = input, .input_len = input_len,
-                     .arena = ARENA_INIT(POLICY_ARENA_BYTES), .root = MODULE_ROOT_INIT};
-    if (err == NULL)
-        err = &ignored;
-    *err = (struct cordon_error){0};
-    if (options != NULL) /* one that is older than this library ends earlier */
-        memcpy(&c.options, options, options->size < sizeof c.options ? options->size : sizeof c.options);
-    if (find(&c, err) == 0)
-        result = c.options.no_sandbox ? call_unprotected(&c, err) : call_in_sandbox(&c, err);
-    if (result != NULL) {
-        result->module_id = arena_strdup(&result->arena, module_id);
-        module_answer(&result->result, &result->value);
-        module_failure(&result->result, module_id, err);
-        result_document(result);
+    struct call c = {.id = module_id, .input = input, .input_len = input_len};
+    err = err == NULL ? &ignored : err;
+    if (begin(&c, options, err) == 0 && c.options.no_sandbox) {
+        result = call_unprotected(&c, err);
+    } else if (err->kind == CORDON_ERROR_NONE) {
+        struct cordon_sandbox *sandbox = start_in_sandbox(&c, err);
+        result = sandbox == NULL ? NULL : cordon_sandbox_wait(sandbox);
     }
-    module_root_close(&c.root);
-    arena_free(&c.arena);
+    if (result != NULL)
+        module_failure(&result->result, module_id, err);
+    end(&c);
     return result;
 }

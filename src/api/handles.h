@@ -38,6 +38,3 @@ struct cordon_sandbox {
     int input;                    /* owned */
     bool started, over;
 };
-
-/* cordon_sandbox_wait() without the document. */
-struct cordon_result *sandbox_finish(struct cordon_sandbox *sandbox);

@@ -7,6 +7,7 @@
 #include "api/handles.h"
 #include "base/fd.h"
 #include "layer/probe.h"
+#include "module/answer.h"
 #include "supervisor/verdict.h"
 #include "wire/policy_json.h"
 
@@ -144,7 +145,7 @@ void cordon_sandbox_kill(struct cordon_sandbox *sandbox)
         supervisor_kill(&sandbox->supervisor);
 }
 
-struct cordon_result *sandbox_finish(struct cordon_sandbox *sandbox)
+struct cordon_result *cordon_sandbox_wait(struct cordon_sandbox *sandbox)
 {
     while (!sandbox->over)
         step(sandbox, true);
@@ -155,12 +156,8 @@ struct cordon_result *sandbox_finish(struct cordon_sandbox *sandbox)
         verdict_refused(&result->result);
     sandbox->result = NULL;
     discard(sandbox);
-    return result;
-}
-
-struct cordon_result *cordon_sandbox_wait(struct cordon_sandbox *sandbox)
-{
-    struct cordon_result *result = sandbox_finish(sandbox);
+    if (result->module_id != NULL)
+        module_answer(&result->result, &result->value);
     result_document(result);
     return result;
 }

@@ -63,13 +63,6 @@ static void put_help(struct buf *out)
                   "1 if not, 2 for a usage error.\n");
 }
 
-static bool wants_colour(void)
-{
-    const char *term = getenv("TERM");
-    return isatty(STDOUT_FILENO) == 1 && getenv("NO_COLOR") == NULL && term != NULL &&
-           strcmp(term, "dumb") != 0;
-}
-
 static int examine(const struct doctor_flags *flags, struct buf *out)
 {
     const struct doctor_options options = {
@@ -87,7 +80,7 @@ static int examine(const struct doctor_flags *flags, struct buf *out)
     if (flags->json)
         doctor_write_json(d, out);
     else
-        doctor_write_text(d, wants_colour(), out);
+        doctor_write_text(d, message_colour(STDOUT_FILENO), out);
     int status = d->standard.enforceable ? 0 : EXIT_LACKING;
     free(d);
     return status;

@@ -102,6 +102,7 @@ static bool is_called(const char *word, const char *name)
 int main(int argc, char **argv)
 {
     reserve_standard_streams();
+    message_start();
     if (is_called(argv[0], "noether-sandbox"))
         return cli_noether(argc, argv);
     if (argc > 1 && strcmp(argv[1], MODULE_RUNNER_FLAG) == 0)

@@ -2,17 +2,33 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/text.h"
 
+static bool colours; /* as the environment has it */
+
+void message_start(void)
+{
+    const char *term = getenv("TERM");
+    colours = getenv("NO_COLOR") == NULL && term != NULL && strcmp(term, "dumb") != 0;
+}
+
+bool message_colour(int fd)
+{
+    return colours && isatty(fd) == 1;
+}
+
 /* One write(), so that lines of several processes do not mix. */
-static void say(const char *prefix, const char *text)
+static void say(const char *code, const char *prefix, const char *text)
 {
     char line[2048];
-    int n = snprintf(line, sizeof line, "cordon: %s%s\n", prefix, text);
+    const bool colour = message_colour(STDERR_FILENO);
+    int n = snprintf(line, sizeof line, "%scordon: %s%s%s\n", colour ? code : "", prefix,
+                     colour ? "\033[0m" : "", text);
     size_t len = n < 0 ? 0 : (size_t)n < sizeof line ? (size_t)n : sizeof line - 1;
     (void)fd_write_all(STDERR_FILENO, line, len); /* nowhere is left to complain to */
 }
@@ -21,7 +37,7 @@ void message_error(const struct cordon_error *err)
 {
     char text[1536];
     cordon_error_format(err, text, sizeof text);
-    say("", text);
+    say("\033[1;31m", "", text);
 }
 
 void message_warning(const char *fmt, ...)
@@ -33,5 +49,5 @@ void message_warning(const char *fmt, ...)
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
     text_escape(escaped, sizeof escaped, text, strlen(text));
-    say("warning: ", escaped);
+    say("\033[1;33m", "warning: ", escaped);
 }

@@ -319,6 +319,8 @@ static int check_contradictions(const struct run_options *o, struct cordon_error
         return contradiction(err, "--format", "--json prints the result in another form");
     if (o->tty && o->stdin_none)
         return contradiction(err, "--tty", "--stdin none leaves nothing to type");
+    if (o->tty && o->progress)
+        return contradiction(err, "--progress", "--tty gives the terminal to the command");
     if (o->policy_spec != NULL && o->within_spec != NULL && strcmp(o->policy_spec, "-") == 0 &&
         strcmp(o->within_spec, "-") == 0)
         return contradiction(err, "--within", "standard input holds the policy already");

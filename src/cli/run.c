@@ -1,22 +1,10 @@
 #include "cli/run.h"
 
-#include <errno.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "cli/message.h"
 #include "cli/session.h"
-
-/* What was asked for and is not built into this version is refused by name, never ignored. */
-static int refuse_unbuilt(const struct run_options *o, struct cordon_error *err)
-{
-    const char *what = o->tty ? "--tty" : o->progress ? "--progress" : NULL;
-    if (what == NULL)
-        return 0;
-    err_set(err, CORDON_ERROR_USAGE, CORDON_LAYER_POLICY, 0, "use", what);
-    err_why(err, "this version does not have it");
-    return -EINVAL;
-}
 
 static void put_help(void)
 {
@@ -44,8 +32,6 @@ static int run(struct session *s, int argc, char **argv)
         put_help();
         return 0;
     }
-    if (r >= 0)
-        r = refuse_unbuilt(&s->options, err);
     if (r >= 0)
         r = session_open(s, argc, argv);
     if (r < 0) {

@@ -1,6 +1,7 @@
 #include "cli/session.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +11,9 @@
 
 #include "base/fd.h"
 #include "cli/message.h"
+#include "cli/progress.h"
 #include "cli/switches.h"
+#include "cli/terminal.h"
 #include "cli/violation.h"
 #include "layer/probe.h"
 #include "layer/refusal.h"
@@ -42,10 +45,11 @@ static void wipe_environment(void)
 /* TERM, INT and HUP are passed on, unless whoever started us has them ignored (nohup, `&`). */
 static int open_signals(struct session *s)
 {
-    static const int passed[] = {SIGTERM, SIGINT, SIGHUP};
+    static const int passed[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
+    const size_t count = s->options.tty ? 4 : 3; /* the last one would leave the terminal as it is */
     sigset_t set;
     sigemptyset(&set);
-    for (size_t i = 0; i < sizeof passed / sizeof passed[0]; i++) {
+    for (size_t i = 0; i < count; i++) {
         struct sigaction old;
         if (sigaction(passed[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
             sigaddset(&set, passed[i]);
@@ -94,9 +98,12 @@ static int write_text(struct session *s)
     const struct result *result = &s->result;
     const struct result_stream *streams[2] = {&result->out, &result->err};
     char header[256];
-    int n = snprintf(header, sizeof header, "cordon: status=%s rc=%d duration_ms=%llu traceId=%s\n",
-                     status_name(result->status), result->rc, (unsigned long long)result->duration_ms,
-                     result->trace_id);
+    const char *colour = !message_colour(STDOUT_FILENO)    ? ""
+                         : result->status == STATUS_OK ? "\033[32m"
+                                                       : "\033[31m";
+    int n = snprintf(header, sizeof header, "cordon: %sstatus=%s%s rc=%d duration_ms=%llu traceId=%s\n", colour,
+                     status_name(result->status), colour[0] == '\0' ? "" : "\033[0m", result->rc,
+                     (unsigned long long)result->duration_ms, result->trace_id);
     int r = fd_write_all(STDOUT_FILENO, header, (size_t)n);
     for (int i = 0; r == 0 && i < 2; i++) {
         r = fd_write_all(STDOUT_FILENO, streams[i]->captured.data, streams[i]->captured.len);
@@ -201,7 +208,8 @@ int session_plan(struct session *s)
                                          .host = &s->host,
                                          .command = s->options.command,
                                          .caller_env = environ,
-                                         .guard = s->guard};
+                                         .guard = s->guard,
+                                         .tty = s->options.tty};
     return plan_compile(&s->plan, &s->arena, &request, err);
 }
 
@@ -219,32 +227,92 @@ void session_refuse(struct session *s)
         ledger_fill(&s->result.ledger, &s->plan, 0, false);
 }
 
+/* Until the run is over: its own events, the caller's terminal, the live line. */
+static void watch_run(struct supervisor *supervisor, struct cli_terminal *terminal, struct progress *progress)
+{
+    if (terminal->signals < 0 && progress->timer < 0) {
+        while (!supervisor_step(supervisor, true)) {
+        }
+        return;
+    }
+    struct pollfd fds[] = {{.fd = supervisor->epoll, .events = POLLIN},
+                           {.fd = terminal->signals, .events = POLLIN},
+                           {.fd = progress->timer, .events = POLLIN}};
+    bool over = false;
+    while (!over) {
+        if (poll(fds, 3, -1) < 0)
+            continue; /* a signal that is not ours */
+        if (fds[1].revents != 0)
+            cli_terminal_signal(terminal, supervisor);
+        if (fds[2].revents != 0)
+            progress_tick(progress);
+        over = supervisor_step(supervisor, false);
+    }
+}
+
+/* The run itself, and another one where the host refuses something. */
+static void run_plan(struct session *s, struct supervisor *supervisor, const struct supervisor_options *options,
+                     struct cli_terminal *terminal, struct progress *progress)
+{
+    bool running = supervisor_start(supervisor, &s->plan, &s->host, options, &s->result) == 0;
+    cli_terminal_pass_keys(terminal);
+    if (s->options.progress)
+        progress_begin(progress, supervisor);
+    do {
+        if (running)
+            watch_run(supervisor, terminal, progress);
+        running = supervisor_fall_back(supervisor, &s->plan, &s->host);
+    } while (running);
+    progress_end(progress);
+}
+
+/* Where violations are told, and what must make way for it. */
+struct telling {
+    struct violation_notes *notes;
+    struct progress *progress;
+};
+
+static void tell_violation(void *context, const struct result_violation *violation)
+{
+    struct telling *telling = context;
+    progress_erase(telling->progress);
+    violation_say(telling->notes, violation);
+}
+
 static void supervise(struct session *s)
 {
     struct supervisor *supervisor = &s->supervisor;
+    struct cli_terminal terminal = CLI_TERMINAL_INIT;
+    struct progress progress = PROGRESS_INIT;
+    struct telling telling = {.notes = &s->notes, .progress = &progress};
     s->notes.quiet = s->options.quiet;
     struct supervisor_options options = {
         .input = s->input,
         .capture = s->capture || wants_document(s),
         .ledger = s->ledger || wants_document(s),
+        .before_output = s->options.progress ? progress_erase : NULL,
+        .user = &progress,
         .signals = s->signals,
         .death_signal = true,
         .quick_end = true,
         .arguments = s->arguments,
         .arguments_size = s->arguments_size,
-        .on_violation = s->tell_violations ? violation_say : NULL,
-        .on_violation_context = &s->notes,
+        .on_violation = s->tell_violations ? tell_violation : NULL,
+        .on_violation_context = &telling,
     };
     for (int i = 0; i < 2; i++)
         options.output[i] = s->streams[i].fd >= 0 ? s->streams[i].fd : s->pass[i] ? 1 + i : -1;
     if (s->plan.wipe)
         wipe_environment();
-    bool running = supervisor_start(supervisor, &s->plan, &s->host, &options, &s->result) == 0;
-    do {
-        while (running && !supervisor_step(supervisor, true)) {
-        }
-        running = supervisor_fall_back(supervisor, &s->plan, &s->host);
-    } while (running);
+    int r = s->options.tty ? cli_terminal_begin(&terminal) : 0;
+    if (r < 0) {
+        cli_terminal_end(&terminal);
+        err_set(&s->result.error, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, -r, "use the terminal", "standard input");
+        session_refuse(s);
+        return;
+    }
+    run_plan(s, supervisor, &options, &terminal, &progress);
+    cli_terminal_end(&terminal);
     supervisor_conclude(supervisor);
     s->lost = supervisor_lost_output(supervisor);
 }

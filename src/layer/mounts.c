@@ -113,7 +113,7 @@ static int open_target(const struct plan_step *step, bool directory, struct cord
             return fail(err, r, "create mount point", step->target);
     }
     int fd = sys_open_in_root(AT_FDCWD, step->target, O_PATH);
-    if (fd == -ENOENT || fd == -ENOTDIR)
+    if ((fd == -ENOENT || fd == -ENOTDIR) && (step->flags & STEP_INNER) == 0)
         return bind_refuse(err, fd, "bind onto", step->target,
                       "it does not exist beneath another bind",
                       "nothing is ever created in your tree: create it there first");
@@ -149,7 +149,7 @@ static int bind_tree(const struct plan_step *step, int prepared, bool *readonly,
     int target = tree < 0 ? tree : open_target(step, S_ISDIR(st.st_mode), err);
     if (target < 0) {
         sys_close(tree);
-        return target;
+        return (step->flags & STEP_INNER) != 0 ? 0 : target;
     }
     long r = sys_move_mount(tree, "", target, "", MOVE_FROM_EMPTY | MOVE_TO_EMPTY);
     struct stat at;
@@ -390,8 +390,27 @@ static int prepared_for(size_t step, const struct layer_trees *trees, const stru
     return trees == NULL ? -1 : trees->of_step[step];
 }
 
-int layer_mounts_build(const struct plan *plan, const struct layer_trees *trees, uint32_t *proof,
-                       struct cordon_error *err)
+/* Every step, and on top of it the overlay that hides names in it. */
+static int apply_steps(const struct plan *plan, const struct layer_trees *trees, struct layer_cover *cover,
+                       struct seen *seen, struct cordon_error *err)
+{
+    struct early early[EARLY_MAX];
+    size_t early_count = 0;
+    int r = copy_roots(plan, trees, early, &early_count, err);
+    if (r == 0)
+        r = enter_root(&plan->steps[0], trees, err);
+    if (r == 0 && cover != NULL)
+        r = layer_cover_begin(cover, err);
+    for (size_t i = 1; r == 0 && i < plan->step_count; i++) {
+        r = apply_step(&plan->steps[i], prepared_for(i, trees, early, early_count), seen, err);
+        if (r == 0 && cover != NULL && plan->steps[i].kind == STEP_BIND)
+            r = layer_cover_overlay(cover, i, &seen->readonly, err);
+    }
+    return r == 0 && cover != NULL ? layer_cover_names(cover, err) : r;
+}
+
+int layer_mounts_build(const struct plan *plan, const struct layer_trees *trees, struct layer_cover *cover,
+                       uint32_t *proof, struct cordon_error *err)
 {
     struct seen seen = {.readonly = true, .nesting = true};
     /* In view mode nothing of the old tree is kept but copies, and those are private. Guard mode
@@ -401,13 +420,7 @@ int layer_mounts_build(const struct plan *plan, const struct layer_trees *trees,
         if (r < 0)
             return fail(err, r, "make mounts private", "/");
     }
-    struct early early[EARLY_MAX];
-    size_t early_count = 0;
-    int r = copy_roots(plan, trees, early, &early_count, err);
-    if (r == 0)
-        r = enter_root(&plan->steps[0], trees, err);
-    for (size_t i = 1; r == 0 && i < plan->step_count; i++)
-        r = apply_step(&plan->steps[i], prepared_for(i, trees, early, early_count), &seen, err);
+    int r = apply_steps(plan, trees, cover, &seen, err);
     if (r == 0)
         r = seal(plan, err);
     if (r < 0)
@@ -419,7 +432,7 @@ int layer_mounts_build(const struct plan *plan, const struct layer_trees *trees,
     return 0;
 }
 
-int layer_mounts_enter(uint32_t *proof, struct cordon_error *err)
+int layer_mounts_enter(const struct layer_cover *cover, uint32_t *proof, struct cordon_error *err)
 {
     /* Old and new root are stacked on "."; until the detach "/.." would reach the old one, so
      * nobody is released in between. */
@@ -434,6 +447,8 @@ int layer_mounts_enter(uint32_t *proof, struct cordon_error *err)
     *proof |= PROOF_MOUNTNS;
     if (!is_readonly("/") || !is_readonly("/proc/sys"))
         *proof &= ~(uint32_t)PROOF_READONLY;
+    if (cover != NULL && layer_cover_proven(cover))
+        *proof |= PROOF_HIDDEN;
     if (is_own_dev())
         *proof |= PROOF_DEVICES;
     return 0;

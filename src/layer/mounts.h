@@ -11,15 +11,16 @@
  */
 #pragma once
 
+#include "layer/cover.h"
 #include "layer/trees.h"
 #include "plan/plan.h"
 
-/* `trees`: mounts that the supervisor made with more rights; NULL: none. */
-int layer_mounts_build(const struct plan *plan, const struct layer_trees *trees, uint32_t *proof,
-                       struct cordon_error *err);
+/* `trees`: mounts that the supervisor made with more rights; NULL: none. `cover`: what is hidden; or NULL. */
+int layer_mounts_build(const struct plan *plan, const struct layer_trees *trees, struct layer_cover *cover,
+                       uint32_t *proof, struct cordon_error *err);
 
 /* What was built becomes the root, for every process of the namespace. */
-int layer_mounts_enter(uint32_t *proof, struct cordon_error *err);
+int layer_mounts_enter(const struct layer_cover *cover, uint32_t *proof, struct cordon_error *err);
 
 /* The mount that the calling process has as its root, as a number. */
 uint64_t layer_mounts_root(void);

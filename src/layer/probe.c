@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "layer/cgroup.h"
+#include "layer/mount_table.h"
 #include "sys/landlock.h"
 
 /* Above everything that distributions, containers and systemd hand out, below what 32-bit signed
@@ -22,6 +23,7 @@ static const char *const switch_names[] = {
     [OFF_RLIMITS] = "rlimits",   [OFF_KEYRING] = "keyring", [OFF_CAPABILITIES] = "capabilities",
     [OFF_WATCHER] = "watcher",   [OFF_WIPE] = "wipe",
     [OFF_USERNS] = "userns",     [OFF_GATE] = "gate",        [OFF_LISTENER] = "listener",
+    [OFF_HIDE] = "hide",
 };
 
 const char *host_switch_name(enum host_switch s)
@@ -138,6 +140,11 @@ int layer_probe(struct host *out, struct arena *arena, const struct policy *poli
     if (limits->mem_bytes != POLICY_UNLIMITED || limits->pids != POLICY_UNLIMITED ||
         limits->cpu_ms != POLICY_UNLIMITED || limits->cpus > 0)
         layer_cgroup_probe(&out->cgroup);
+    if (policy->hide.count > 0) {
+        int r = layer_mount_table(arena, &out->mounts, &out->mount_count, err);
+        if (r < 0)
+            return r;
+    }
     if (out->uid != 0)
         return 0;
     if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)

@@ -6,15 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/fd.h"
 #include "layer/bind.h"
+#include "layer/mount_table.h"
 #include "sys/files.h"
 #include "sys/mounting.h"
 #include "sys/process.h"
-
-#define MOUNT_TABLE_MAX (4 * 1024 * 1024)
-#define READ_SIZE 65536
 
 static int fail(struct cordon_error *err, int errnum, const char *what, const char *subject)
 {
@@ -106,21 +103,6 @@ static int map_binds(struct layer_trees *self, const struct plan *plan, int user
     return 0;
 }
 
-/* \040 and the like in the mount table. */
-static void unescape(char *s)
-{
-    char *out = s;
-    for (; *s != '\0'; s++) {
-        if (s[0] == '\\' && s[1] >= '0' && s[1] <= '3' && s[2] != '\0' && s[3] != '\0') {
-            *out++ = (char)((s[1] - '0') << 6 | (s[2] - '0') << 3 | (s[3] - '0'));
-            s += 3;
-        } else {
-            *out++ = *s;
-        }
-    }
-    *out = '\0';
-}
-
 static bool beneath(const char *path, const char *dir)
 {
     size_t n = strlen(dir);
@@ -159,45 +141,29 @@ static int by_length(const void *a, const void *b)
 /* The mount points of the host's that guard mode shows, each once, outer before inner. */
 static int read_mount_points(struct layer_trees *self, struct arena *arena, struct cordon_error *err)
 {
-    static const char table[] = "/proc/self/mountinfo";
-    BUF_AUTO text = BUF_INIT(MOUNT_TABLE_MAX);
-    FD_AUTO fd = sys_open(AT_FDCWD, table, O_RDONLY, 0);
-    if (fd < 0)
-        return fail(err, -fd, "open", table);
-    for (ssize_t n = 1; n > 0; text.len += (size_t)n) {
-        char *room = buf_reserve(&text, READ_SIZE);
-        n = room == NULL ? -ENOMEM : sys_read(fd, room, READ_SIZE);
-        if (n < 0)
-            return fail(err, (int)-n, "read", table);
-    }
-    if (buf_string(&text) == NULL)
-        return fail(err, ENOMEM, "read", table);
-    size_t lines = 1;
-    for (size_t i = 0; i < text.len; i++)
-        lines += text.data[i] == '\n';
-    self->host = arena_array(arena, lines, sizeof *self->host);
+    const struct host_mount *mounts = NULL;
+    size_t lines = 0;
+    int r = layer_mount_table(arena, &mounts, &lines, err);
+    if (r < 0)
+        return r;
+    self->host = arena_array(arena, lines + 1, sizeof *self->host);
     if (self->host == NULL)
-        return fail(err, ENOMEM, "read", table);
+        return fail(err, ENOMEM, "list the mounts", "");
 
-    char *save = NULL;
     size_t count = 0;
-    for (char *line = strtok_r(text.data, "\n", &save); line != NULL; line = strtok_r(NULL, "\n", &save)) {
-        char path[4096];
-        if (sscanf(line, "%*s %*s %*s %*s %4095s", path) != 1)
-            continue;
-        unescape(path);
-        if (beneath(path, "/proc") || beneath(path, "/dev"))
-            continue; /* the sandbox has its own */
-        self->host[count] = (struct layer_tree){.fd = -1, .target = arena_strdup(arena, path)};
-        if (self->host[count++].target == NULL)
-            return fail(err, ENOMEM, "read", table);
+    for (size_t i = 0; i < lines; i++) {
+        const char *path = mounts[i].point;
+        if (!beneath(path, "/proc") && !beneath(path, "/dev")) /* the sandbox has its own */
+            self->host[count++] = (struct layer_tree){.fd = -1, .target = path};
     }
     qsort(self->host, count, sizeof *self->host, by_length);
     for (size_t i = 0; i < count; i++) {
         if (i == 0 || strcmp(self->host[i].target, self->host[i - 1].target) != 0)
             self->host[self->host_count++] = self->host[i];
     }
-    return self->host_count > 0 && strcmp(self->host[0].target, "/") == 0 ? 0 : fail(err, ENOENT, "find the root in", table);
+    return self->host_count > 0 && strcmp(self->host[0].target, "/") == 0
+               ? 0
+               : fail(err, ENOENT, "find the root among the mounts", "/");
 }
 
 /* Guard mode has no listed root: every mount of the host's, read-only. */

@@ -12,6 +12,7 @@ struct plan_build {
 };
 
 int plan_build_files(struct plan_build *b);   /* steps and Landlock rules */
+int plan_build_hide(struct plan_build *b);    /* which names are hidden in which tree */
 int plan_build_payload(struct plan_build *b); /* command, environment, cwd, rlimits, filter */
 void plan_build_limits(struct plan_build *b); /* which rung of each ladder */
 int plan_build_claims(struct plan_build *b);  /* the ledger's side; decides on partial */

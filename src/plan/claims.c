@@ -86,12 +86,16 @@ static void files(struct plan_build *b)
     struct plan_claim *c = &plan->claims[CAP_FILESYSTEM];
 
     c->requested = true;
+    const uint32_t proof = PROOF_MOUNTNS | PROOF_READONLY |
+                           (plan->landlock_abi > 0 ? (unsigned)PROOF_LANDLOCK : 0) |
+                           (plan->hide_count > 0 ? (unsigned)PROOF_HIDDEN : 0);
+    const char *mechanism = plan->landlock_abi > 0 ? "mount namespace, landlock" : "mount namespace";
     if (!mounts)
         claim_cannot(c, "no mounts of its own");
-    else if (plan->landlock_abi > 0)
-        claim_holds(c, "mount namespace, landlock", PROOF_MOUNTNS | PROOF_READONLY | PROOF_LANDLOCK);
+    else if (plan->hide_gap != NULL)
+        claim_partly(c, mechanism, proof, plan->hide_gap);
     else
-        claim_holds(c, "mount namespace", PROOF_MOUNTNS | PROOF_READONLY);
+        claim_holds(c, mechanism, proof);
 
     c = &plan->claims[CAP_DEVICES];
     c->requested = true;

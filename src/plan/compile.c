@@ -51,9 +51,12 @@ static void namespaces(struct plan_build *b)
 static int refuse_unbuilt(struct plan_build *b)
 {
     const enum policy_backend backend = b->policy.backend;
-    const char *what = b->policy.hide.count > 0         ? "hide"
-                       : backend != BACKEND_AUTO && backend != BACKEND_NATIVE ? policy_backend_name(backend)
-                                                        : NULL;
+    const char *what = backend != BACKEND_AUTO && backend != BACKEND_NATIVE ? policy_backend_name(backend) : NULL;
+    if (b->plan->bare && b->plan->tty) {
+        err_set(b->err, CORDON_ERROR_POLICY, CORDON_LAYER_PLAN, 0, "make a terminal for", b->request->command[0]);
+        err_why(b->err, "this host refuses user namespaces, and a terminal of the host's is not given away");
+        return -EINVAL;
+    }
     if (what == NULL)
         return 0;
     err_set(b->err, CORDON_ERROR_POLICY, CORDON_LAYER_PLAN, 0, "use", what);
@@ -67,7 +70,7 @@ int plan_compile(struct plan *plan, struct arena *arena, const struct plan_reque
     struct plan_build b = {
         .plan = plan, .arena = arena, .request = request, .policy = *request->policy, .err = err};
     *plan = (struct plan){.arena = arena, .policy = request->policy, .host = request->host,
-                           .work = request->work, .guard = request->guard};
+                           .work = request->work, .guard = request->guard, .tty = request->tty};
     plan->bare = request->host->refused.userns;
     identity(&b);
     namespaces(&b);
@@ -75,6 +78,8 @@ int plan_compile(struct plan *plan, struct arena *arena, const struct plan_reque
     int r = refuse_unbuilt(&b);
     if (r == 0)
         r = plan->bare ? plan_build_bare_files(&b) : plan_build_files(&b);
+    if (r == 0 && plan->own_tree)
+        r = plan_build_hide(&b);
     plan->listen = plan->fs_mode == FS_GUARD && !host_off(request->host, OFF_LISTENER);
     if (r == 0)
         r = plan_build_payload(&b);

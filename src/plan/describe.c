@@ -127,18 +127,55 @@ static void limit_details(const struct plan *plan, enum capability c, struct pla
     }
 }
 
+static void add_words(struct plan_words *out, const char *words)
+{
+    strncat(out->details, words, sizeof out->details - strlen(out->details) - 1);
+}
+
+/* What is hidden, by what, and what that leaves open. */
+static void hide_details(const struct plan *plan, struct plan_words *out)
+{
+    const struct policy_names *names = &plan->policy->hide;
+    bool overlay = false;
+    bool cover = false;
+    bool wild = false;
+    for (size_t i = 0; i < plan->hide_count; i++) {
+        overlay = overlay || plan->hides[i].overlay;
+        cover = cover || !plan->hides[i].overlay;
+        wild = wild || plan->hides[i].glob->wild;
+    }
+    if (names->count == 0)
+        return;
+    char list[96];
+    snprintf(list, sizeof list, "; hidden: %.60s%s", names->items[0], names->count > 1 ? " and others" : "");
+    add_words(out, list);
+    if (overlay)
+        add_words(out, ", missing by an overlay also where they come later");
+    if (overlay && wild)
+        add_words(out, " (but not in directories made later, nor for * in the name itself)");
+    if (cover)
+        add_words(out, "; in writable trees and the host's own an empty file covers them: the name is seen, and one "
+                       "that comes or is replaced can be read for about a millisecond until it is covered");
+    add_words(out, "; other hard links to a hidden file are not hidden");
+}
+
+static void file_details(const struct plan *plan, struct plan_words *out)
+{
+    if (plan->landlock_abi > 0)
+        SAY("Landlock ABI %d is the second layer%s", plan->landlock_abi,
+            plan->landlock_abi < 3 ? "; it does not check truncate() before ABI 3" : "");
+    else
+        SAY("there is no second layer: Landlock is not available");
+    if (plan->policy->protect.count > 0)
+        add_words(out, "; protected names that do not exist yet, or lie in nested repositories, are not covered");
+    hide_details(plan, out);
+}
+
 static void details(const struct plan *plan, enum capability c, struct plan_words *out)
 {
     switch (c) {
     case CAP_FILESYSTEM:
-        if (plan->landlock_abi > 0)
-            SAY("Landlock ABI %d is the second layer%s", plan->landlock_abi,
-                plan->landlock_abi < 3 ? "; it does not check truncate() before ABI 3" : "");
-        else
-            SAY("there is no second layer: Landlock is not available");
-        if (plan->policy->protect.count > 0)
-            strncat(out->details, "; protected names that do not exist yet, or lie in nested repositories, are not covered",
-                    sizeof out->details - strlen(out->details) - 1);
+        file_details(plan, out);
         return;
     case CAP_NETWORK:
         SAY("%s; other socket families are refused",

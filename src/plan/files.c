@@ -163,6 +163,25 @@ static void pin_parents(struct tree *t, const char *target, const struct place *
     }
 }
 
+/*
+ * An overlay shows one file system, without what is mounted inside it. So where names are to be
+ * hidden each mount beneath a read-only source gets a bind of its own on top.
+ */
+static void add_inner(struct tree *t, const char *source, const char *target, unsigned flags)
+{
+    const struct host *host = t->b->request->host;
+    for (size_t i = 0; i < host->mount_count; i++) {
+        const char *point = host->mounts[i].point;
+        if (strcmp(point, source) == 0 || !policy_path_beneath(point, source))
+            continue;
+        struct plan_step *step = add(t, STEP_BIND, arena_printf(t->b->arena, "%s%s", target,
+                                                                 point + (source[1] == '\0' ? 0 : strlen(source))));
+        step->source = point;
+        step->flags = (flags & (STEP_RDONLY | STEP_LISTED)) | STEP_OPTIONAL | STEP_INNER;
+        t->failed |= step->target == NULL;
+    }
+}
+
 static void add_bind(struct tree *t, const char *source, const char *target, unsigned flags)
 {
     const struct place *above = place_above(t, target);
@@ -173,6 +192,8 @@ static void add_bind(struct tree *t, const char *source, const char *target, uns
     step->flags = flags | (above->ground == GROUND_OURS ? (unsigned)STEP_MAKE : 0);
     remember(t, target, (flags & STEP_RDONLY) != 0 ? GROUND_READONLY : GROUND_WRITABLE);
     find_place(t, target, strlen(target))->listed = (flags & STEP_LISTED) != 0;
+    if ((flags & (STEP_RDONLY | STEP_OWN | STEP_FD)) == STEP_RDONLY && t->b->policy.hide.count > 0)
+        add_inner(t, source, target, flags);
 }
 
 static void allow(struct tree *t, const char *path, uint64_t access)
@@ -203,6 +224,10 @@ static void add_dev(struct tree *t)
             add(t, STEP_SPARSE, nodes[i][1]);
         else
             add(t, STEP_DEVICE, nodes[i][1])->source = nodes[i][0];
+    }
+    if (t->b->plan->tty) { /* whoever opens it gets the terminal of its own session */
+        add(t, STEP_DEVICE, "dev/tty")->source = "/dev/tty";
+        allow(t, "/dev/tty", LL_WRITE_FILE);
     }
     add(t, STEP_DEVPTS, "dev/pts");
     add_link(t, "dev/ptmx", "pts/ptmx");

@@ -26,6 +26,7 @@ enum host_switch {
     OFF_WIPE,
     OFF_USERNS, /* as if this host refused them */
     OFF_GATE,   /* the fork gate of the tier without them */
+    OFF_HIDE,   /* names that a policy hides */
     OFF_LISTENER, /* nobody names violations */
     HOST_SWITCH_COUNT,
 };
@@ -59,6 +60,11 @@ struct host_refusals {
     const char **top;              /* in guard mode: the paths of what stands in "/"; NULL at the end */
 };
 
+/* One mount of the host's: the part `root` of a file system stands at `point`. */
+struct host_mount {
+    const char *device, *root, *point;
+};
+
 struct host {
     uid_t uid;
     gid_t gid;
@@ -72,6 +78,8 @@ struct host {
     const char *home[2]; /* the caller's, by the user database and by $HOME, without links; or NULL */
     uid_t spare_uid;  /* with uid 0: a host uid that nobody uses, for this run */
     struct host_refusals refused;
+    const struct host_mount *mounts; /* a later one covers; only where a policy hides names */
+    size_t mount_count;
     uint32_t off;     /* bits 1 << enum host_switch */
     uint32_t off_capabilities; /* bits 1 << enum capability */
 };

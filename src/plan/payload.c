@@ -87,6 +87,26 @@ static const char *work_directory(struct plan_build *b)
     return b->policy.work == WORK_NONE ? "/" : "/work";
 }
 
+/* A program on a terminal must know which one. */
+static char **with_term(struct plan_build *b, char **envp)
+{
+    static const char name[] = "TERM=";
+    char *const *caller = b->request->caller_env;
+    size_t count = 0;
+    for (; envp[count] != NULL; count++) {
+        if (strncmp(envp[count], name, sizeof name - 1) == 0)
+            return envp;
+    }
+    while (*caller != NULL && strncmp(*caller, name, sizeof name - 1) != 0)
+        caller++;
+    char **more = *caller == NULL ? envp : arena_array(b->arena, count + 2, sizeof *more);
+    if (more == NULL || more == envp)
+        return more;
+    memcpy(more, envp, count * sizeof *more);
+    more[count] = arena_strdup(b->arena, *caller);
+    return more[count] == NULL ? NULL : more;
+}
+
 int plan_build_payload(struct plan_build *b)
 {
     struct plan *plan = b->plan;
@@ -103,6 +123,8 @@ int plan_build_payload(struct plan_build *b)
         plan->envp = caller;
     } else {
         char **envp = policy_environment(&b->policy, caller, b->arena);
+        if (envp != NULL && plan->tty)
+            envp = with_term(b, envp);
         plan->envp = envp != NULL && plan->bare ? plan_bare_environment(b, envp) : envp;
     }
     if (plan->envp == NULL)

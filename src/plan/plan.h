@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "base/glob.h"
 #include "plan/host.h"
 #include "plan/plan_cgroup.h"
 #include "plan/proof.h"
@@ -34,6 +35,7 @@ enum step_flag {
     STEP_LISTED = 1 << 3,   /* asked for by the policy: a final link is refused, root id-maps it */
     STEP_OWN = 1 << 4,      /* the source is what stands at the target already: bound onto itself */
     STEP_FD = 1 << 5,       /* the caller has the source open, as `fd` */
+    STEP_INNER = 1 << 6,    /* shown again on top of an overlay, unless its place is hidden */
 };
 
 struct plan_step {
@@ -57,6 +59,16 @@ struct plan_rlimit {
     uint64_t soft, hard;
 };
 
+/* A pattern of names to hide, at work in one tree. */
+struct plan_hide {
+    const struct glob *glob;
+    glob_states states;    /* where it stands in `prefix` */
+    const char *prefix;    /* the directory beneath the tree where it begins; "" is the tree itself */
+    size_t step;           /* whose tree it is */
+    const char *target;    /* where that stands inside, as in plan_step */
+    bool overlay;          /* the tree is read-only: an overlay hides; else names are covered one by one */
+};
+
 #define PLAN_MAX_RLIMITS 6
 
 /* One claim of the ledger, before it is proven. */
@@ -68,10 +80,12 @@ struct plan_claim {
     const char *instead;   /* static; with mechanism NULL: what holds in its place, if `proof` is seen */
 };
 
+#define PLAN_DETAILS_SIZE 640
+
 /* A claim in words. */
 struct plan_words {
     char requested[96]; /* JSON */
-    char details[320];
+    char details[PLAN_DETAILS_SIZE];
 };
 
 /* An open directory that becomes /work, instead of what the policy says. */
@@ -105,6 +119,7 @@ struct plan {
     const struct policy *policy; /* borrowed */
     const struct host *host;     /* borrowed */
     struct plan_work work;       /* as it was requested */
+    bool tty;                    /* the payload gets a terminal of its own */
     struct plan_guard guard;     /* as it was requested */
     const char *runtime_dir;     /* the caller's XDG_RUNTIME_DIR, where it was masked; or NULL */
 
@@ -133,6 +148,9 @@ struct plan {
     struct plan_rule *rules;
     size_t rule_count;
     int landlock_abi; /* 0: not used */
+    struct plan_hide *hides; /* those of one tree in a row */
+    size_t hide_count;
+    const char *hide_gap; /* what of them cannot be hidden for good; NULL: nothing */
 
     /* the payload */
     const char *command;      /* as it was given */
@@ -169,6 +187,7 @@ struct plan_request {
     char *const *command;    /* NULL at the end */
     char *const *caller_env; /* NULL at the end */
     struct plan_work work;
+    bool tty;
     struct plan_guard guard; /* counts in guard mode only */
 };
 

@@ -29,5 +29,6 @@ enum proof {
     PROOF_GATE = 1 << 22,      /* a fork asked init and got its answer */
     PROOF_LISTENER = 1 << 23,  /* a call that would write was answered by the listener */
     PROOF_MAPPED = 1 << 24,    /* root, guard mode: where the run works, owners are mapped */
+    PROOF_HIDDEN = 1 << 25,    /* every name that was there to be hidden is missing or covered */
     PROOF_TIMER = 1 << 20,     /* the supervisor's clock runs and init can be killed */
 };

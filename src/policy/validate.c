@@ -179,7 +179,7 @@ static int check_hide(const struct policy *p, struct cordon_error *err)
         return refuse(err, "/fs/hide", "more than 4096 entries", "use a glob: **/.env");
     for (size_t i = 0; i < p->hide.count; i++) {
         const char *path = p->hide.items[i];
-        if (strncmp(path, "**/", 3) == 0 && path[3] != '\0')
+        if (strncmp(path, "**/", 3) == 0 && path[3] != '\0' && is_normal_path(path + 2))
             continue;
         if (!is_normal_path(path))
             return refuse_entry(err, "/fs/hide", i, path,
@@ -188,7 +188,8 @@ static int check_hide(const struct policy *p, struct cordon_error *err)
         if (strcmp(path, "/") == 0)
             return refuse_entry(err, "/fs/hide", i, path, "hidden would leave nothing", NULL);
         /* With a writable cwd the place is known only when the run begins: the plan checks. */
-        if (p->fs_mode == FS_VIEW && !p->rw_cwd && !any_covers(&p->rw, path) &&
+        if (p->fs_mode == FS_VIEW && !p->rw_cwd && !(p->work == WORK_HOST && policy_path_beneath(path, "/work")) &&
+            !any_covers(&p->rw, path) &&
             !any_covers(&p->ro, path) && !(p->system_ro && system_covers(path)))
             return refuse_entry(err, "/fs/hide", i, path,
                                 "is inside no bind, so there is nothing to hide",

@@ -10,7 +10,7 @@ struct ledger_entry {
     char requested[96];   /* as JSON: null, true, a number, a string; null: nothing was asked */
     bool applied;
     const char *mechanism; /* static; where not applied, what holds in its place, or "none" */
-    char details[320];
+    char details[PLAN_DETAILS_SIZE];
 };
 
 struct ledger {

@@ -96,13 +96,13 @@ static void add_children(struct descent *t, const char *tasks)
     sys_close(dir);
 }
 
-void descent_read(struct descent *t, int proc)
+static void read_below(struct descent *t, int proc, const char *tasks)
 {
     char path[DESCENT_PATH_SIZE];
     t->proc = proc;
     t->count = 0;
     t->cut = false;
-    add_children(t, "self/task");
+    add_children(t, tasks);
     t->tasks = 0; /* init is not counted */
     for (size_t i = 0; i < t->count; i++) {
         const size_t before = t->tasks;
@@ -110,6 +110,18 @@ void descent_read(struct descent *t, int proc)
         add_children(t, path);
         t->tasks += t->tasks == before; /* a zombie that lost its directory meanwhile */
     }
+}
+
+void descent_read(struct descent *t, int proc)
+{
+    read_below(t, proc, "self/task");
+}
+
+void descent_read_of(struct descent *t, int proc, int pid)
+{
+    char path[DESCENT_PATH_SIZE];
+    descent_path(path, pid, "task");
+    read_below(t, proc, path);
 }
 
 static void kill_one(void *context, int pid)

@@ -21,6 +21,9 @@ struct descent {
 /* All of them, parents before children; zombies too. */
 void descent_read(struct descent *t, int proc);
 
+/* The same for another process than the caller. */
+void descent_read_of(struct descent *t, int proc, int pid);
+
 /* A signal for each direct child of the caller; false if the list cannot be read. */
 bool descent_signal_children(int proc, int sig);
 

@@ -27,7 +27,8 @@ bool supervisor_fall_back(struct supervisor *s, struct plan *plan, struct host *
     /* The caller's own environment may be gone by now. What the first plan made of it gives the same
      * again: the rules are idempotent. */
     const struct plan_request request = {
-        .policy = plan->policy, .host = host, .command = plan->argv, .caller_env = plan->envp, .work = plan->work, .guard = plan->guard};
+        .policy = plan->policy, .host = host, .command = plan->argv, .caller_env = plan->envp, .work = plan->work,
+        .guard = plan->guard, .tty = plan->tty};
     struct arena *arena = plan->arena;
     if (s->spawn.shared != NULL)
         s->spawn.shared->failed = s->spawn.shared->payload_failed = false;

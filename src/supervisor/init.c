@@ -153,13 +153,16 @@ static int build(struct spawn *s, int payload, int payload_fd)
     if (r < 0)
         return r;
     sys_call(SYS_sethostname, HOSTNAME, sizeof HOSTNAME - 1);
-    r = layer_mounts_build(plan, s->trees, &seen, &shared->error);
+    struct layer_cover *cover = s->cover.hide == NULL ? NULL : &s->cover;
+    r = layer_mounts_build(plan, s->trees, cover, &seen, &shared->error);
     if (r == 0)
         r = init_wait_for_payload(s, payload); /* before the roots change: it joins what was built */
     if (r == 0)
-        r = layer_mounts_enter(&seen, &shared->error);
+        r = layer_mounts_enter(cover, &seen, &shared->error);
     if (r == 0 && s->ruleset >= 0)
         r = layer_landlock_rules(plan, s->ruleset, &shared->error);
+    if (r == 0 && plan->tty)
+        r = terminal_make(&s->terminal, &shared->error);
     if (r < 0)
         return r;
     shared->root = layer_mounts_root();
@@ -227,7 +230,8 @@ void init_settle(struct spawn *s)
         defer_teardown();
     /* It has nothing to lose: on failure init keeps rights that nobody can reach. */
     layer_no_new_privs(&ignored, NULL);
-    layer_capabilities_drop(&ignored, NULL);
+    if (s->cover.events < 0) /* else it must be able to mount */
+        layer_capabilities_drop(&ignored, NULL);
 }
 
 static void signal_all(const struct spawn *s, int payload, int sig)
@@ -289,10 +293,12 @@ _Noreturn static void finish(struct spawn *s, int payload)
 
 _Noreturn static void supervise(struct spawn *s, struct watch *watch, int payload, int children)
 {
-    struct pollfd fds[2] = {{.fd = s->life, .events = POLLIN}, {.fd = children, .events = POLLIN}};
+    struct pollfd fds[3] = {{.fd = s->life, .events = POLLIN},
+                            {.fd = children, .events = POLLIN},
+                            {.fd = s->cover.events, .events = POLLIN}};
     for (;;) {
         struct timespec pause;
-        long r = sys_call(SYS_ppoll, fds, 2, watch_pause(watch, &pause), 0, 0);
+        long r = sys_call(SYS_ppoll, fds, 3, watch_pause(watch, &pause), 0, 0);
         if (r < 0 && r != -EINTR)
             sys_exit(1); /* it cannot do its work: nothing may go on without it */
         if (r > 0 && (fds[0].revents & POLLIN) != 0) {
@@ -308,6 +314,8 @@ _Noreturn static void supervise(struct spawn *s, struct watch *watch, int payloa
             if (init_reap(s, payload))
                 finish(s, payload);
         }
+        if (r > 0 && (fds[2].revents & POLLIN) != 0)
+            layer_cover_again(&s->cover);
         enum limit_hit hit = watch_look(watch);
         if (hit != HIT_NONE) {
             s->shared->hit = hit;

@@ -211,6 +211,8 @@ static int confine(struct spawn *s, const struct tools *tools)
         err_remedy(&shared->payload_error, "--cwd names a directory inside; --ro or --rw brings one in");
         return (int)r;
     }
+    if (plan->tty && terminal_take(&shared->payload_error) < 0)
+        return -EIO;
     if (tools->ruleset >= 0) {
         int rc = layer_landlock_enter(tools->ruleset, &shared->payload_error);
         if (rc < 0)

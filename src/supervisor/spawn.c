@@ -20,13 +20,15 @@ static int list_descriptors(struct spawn *s)
 {
     const size_t steps = s->trees == NULL ? 0 : s->trees->step_count;
     const size_t host = s->trees == NULL ? 0 : s->trees->host_count;
-    s->keep = arena_array(s->plan->arena, 6 + CGROUP_CONTROLLER_COUNT + steps + host, sizeof *s->keep);
+    s->keep = arena_array(s->plan->arena, 7 + CGROUP_CONTROLLER_COUNT + steps + host, sizeof *s->keep);
     if (s->keep == NULL)
         return -ENOMEM;
     s->keep_count = 0;
     s->keep[s->keep_count++] = s->life;
     for (int i = 0; i < 3; i++)
         s->keep[s->keep_count++] = s->stdio[i];
+    if (s->terminal.socket >= 0)
+        s->keep[s->keep_count++] = s->terminal.socket;
     if (s->listen_socket >= 0)
         s->keep[s->keep_count++] = s->listen_socket;
     for (unsigned i = 0; s->cgroup != NULL && i < s->cgroup->group_count; i++)

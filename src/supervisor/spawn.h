@@ -18,6 +18,7 @@
 #include "layer/mounts.h"
 #include "layer/namespaces.h"
 #include "plan/plan.h"
+#include "supervisor/terminal.h"
 
 enum gate { GATE_CLOSED = 0, GATE_OPEN = 1, GATE_FAILED = 2 };
 enum limit_hit { HIT_NONE, HIT_MEMORY, HIT_CPU, HIT_BLIND };
@@ -58,11 +59,13 @@ struct spawn {
     char *stack;                        /* owned; of the payload process until exec */
     struct layer_identity identity;
     const struct layer_trees *trees;    /* borrowed; mounts made with root's rights; NULL: none */
+    struct layer_cover cover;           /* init's; what is hidden */
     int *keep;                          /* borrowed; the descriptors that init needs, sorted */
     size_t keep_count;
     int stdio[3]; /* owned; what the payload gets as 0, 1, 2 */
     int life;     /* owned; read end: its end means that the supervisor is gone */
     int gate_socket; /* bare: over which init gets the listener from the payload process; -1: none */
+    struct terminal terminal;
     int listen_socket; /* borrowed; over which the listener of guard mode gets its descriptor; -1: none */
     int ruleset;  /* init makes it for both; -1: none */
     bool death_signal; /* ask the kernel for one, too: only if no thread may end before the run */

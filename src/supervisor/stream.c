@@ -120,6 +120,8 @@ void stream_write(struct stream *s)
 {
     if (s->sink == SINK_NONE && s->to >= 0 && s->out < 0)
         choose_sink(s);
+    if (s->before != NULL && stream_pending(s))
+        s->before(s->user);
     while (stream_pending(s)) {
         ssize_t n = put(s, s->pending + s->start, s->end - s->start);
         if (n < 0 && errno == EINTR)

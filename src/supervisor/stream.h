@@ -34,6 +34,9 @@ struct stream {
     bool capture;
     struct result_stream *record; /* borrowed */
 
+    void (*before)(void *user); /* called before each write; or NULL */
+    void *user;
+
     char *pending;     /* owned; STREAM_CHUNK bytes, from the first read on */
     size_t start, end; /* what of it is still to be written */
 };

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -13,6 +14,8 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "layer/notify.h"
+#include "supervisor/events.h"
 #include "supervisor/verdict.h"
 #include "sys/process.h"
 
@@ -23,84 +26,9 @@
 #define TICK_MAX_US 100000
 #define LISTEN_US 1000000 /* how often the listener is looked after */
 
-enum tag { TAG_INIT, TAG_TIMER, TAG_SIGNALS, TAG_OOM, TAG_LISTENER, TAG_VIOLATION, TAG_FROM, TAG_SINK = TAG_FROM + 2, TAG_INPUT = TAG_SINK + 2, TAG_INPUT_PIPE };
-
 static int fail(struct supervisor *s, int errnum, const char *what, const char *subject)
 {
     return err_set(&s->result->error, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, errnum, what, subject);
-}
-
-/* Adds or removes; false if this kind of descriptor cannot be polled. */
-static bool arm(struct supervisor *s, int fd, unsigned tag, uint32_t events, bool *armed, bool want)
-{
-    struct epoll_event event = {.events = events, .data.u32 = tag};
-    if (fd < 0 || *armed == want)
-        return true;
-    if (epoll_ctl(s->epoll, want ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, fd, &event) < 0 && want)
-        return false;
-    *armed = want;
-    return true;
-}
-
-/* ---- standard input ---- */
-
-static void close_input(struct supervisor *s)
-{
-    arm(s, s->input.from, TAG_INPUT, 0, &s->input.from_armed, false);
-    fd_close(&s->input.to); /* leaves the epoll by itself */
-    s->input.from = -1;
-}
-
-static void write_input(struct supervisor *s)
-{
-    while (s->input.start < s->input.end) {
-        ssize_t n = fd_write_quietly(s->input.to, s->input.pending + s->input.start, s->input.end - s->input.start);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0 && errno != EAGAIN)
-            close_input(s); /* the payload does not want to read: its business */
-        if (n < 0)
-            return;
-        s->input.start += (size_t)n;
-    }
-}
-
-/*
- * Until the payload is on its way the reading end is held here too: a run that the host refuses is
- * started again, and what was read from the caller must not be lost with the first attempt.
- */
-static bool released(const struct supervisor *s)
-{
-    return s->spawn.shared != NULL &&
-           __atomic_load_n(&s->spawn.shared->released, __ATOMIC_ACQUIRE) != GATE_CLOSED;
-}
-
-static void pump_input(struct supervisor *s)
-{
-    if (released(s))
-        fd_close(&s->spawn.stdio[0]);
-    do {
-        write_input(s);
-        if (s->input.to < 0 || s->input.start < s->input.end)
-            break;
-        if (s->input.pending == NULL)
-            s->input.pending = malloc(STREAM_CHUNK);
-        ssize_t n = s->input.pending == NULL ? 0 : read(s->input.from, s->input.pending, STREAM_CHUNK);
-        if (n < 0 && (errno == EINTR || errno == EAGAIN))
-            break;
-        if (n <= 0) {
-            close_input(s);
-            return;
-        }
-        s->input.start = 0;
-        s->input.end = (size_t)n;
-        write_input(s);
-    } while (s->input.file && s->input.to >= 0 && s->input.start == s->input.end);
-    if (s->input.to < 0)
-        return;
-    const bool waiting = s->input.start < s->input.end;
-    arm(s, s->input.from, TAG_INPUT, EPOLLIN, &s->input.from_armed, !waiting && !s->input.file);
-    arm(s, s->input.to, TAG_INPUT_PIPE, EPOLLOUT, &s->input.to_armed, waiting);
 }
 
 /* ---- output ---- */
@@ -109,8 +37,8 @@ static void update_stream(struct supervisor *s, unsigned i)
 {
     struct stream *stream = &s->streams[i];
     const bool pending = stream_pending(stream);
-    arm(s, stream->from, TAG_FROM + i, EPOLLIN, &stream->from_armed, !pending);
-    if (!arm(s, stream->out, TAG_SINK + i, EPOLLOUT, &stream->out_armed, pending)) {
+    supervisor_arm(s, stream->from, TAG_FROM + i, EPOLLIN, &stream->from_armed, !pending);
+    if (!supervisor_arm(s, stream->out, TAG_SINK + i, EPOLLOUT, &stream->out_armed, pending)) {
         stream->broken = true; /* not a thing that one can wait for */
         stream->start = stream->end;
     }
@@ -148,6 +76,35 @@ static void drain_stream(struct supervisor *s, unsigned i)
         }
     }
     update_stream(s, i);
+}
+
+/* ---- the terminal ---- */
+
+/* Its one stream is read as standard output and written as standard input. */
+static void take_terminal(struct supervisor *s)
+{
+    struct stream *out = &s->streams[0];
+    if (s->terminal < 0)
+        return;
+    int master = layer_take_descriptor(s->terminal);
+    if (master == -EAGAIN)
+        return;
+    fd_close(&s->terminal);
+    if (master < 0 || fcntl(master, F_SETFL, O_NONBLOCK) < 0)
+        return; /* init failed, and has said why */
+    out->from = master;
+    ioctl(master, TIOCSWINSZ, &s->spawn.terminal.size);
+    update_stream(s, 0);
+    if (s->options.input >= 0)
+        s->input.to = fcntl(master, F_DUPFD_CLOEXEC, 3);
+    input_begin(s);
+}
+
+void supervisor_resize(struct supervisor *s, const struct winsize *size)
+{
+    s->spawn.terminal.size = *size; /* for when it comes */
+    if (s->streams[0].from >= 0)
+        ioctl(s->streams[0].from, TIOCSWINSZ, size);
 }
 
 /* ---- time ---- */
@@ -292,8 +249,9 @@ static void reap_init(struct supervisor *s)
                 (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
     s->max_rss_bytes = (uint64_t)usage.ru_maxrss * 1024;
     fd_close(&s->spawn.pidfd);
-    if (released(s))
-        close_input(s);
+    take_terminal(s);
+    if (supervisor_released(s))
+        input_close(s);
     for (unsigned i = 0; i < 2; i++)
         drain_stream(s, i);
 }
@@ -330,15 +288,33 @@ static int make_pipe(struct supervisor *s, int ours[1], int theirs[1], bool we_r
     return 0;
 }
 
+static int open_null(struct supervisor *s, int i)
+{
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    s->spawn.stdio[i] = null < 0 ? -errno : fd_above_standard(null);
+    return s->spawn.stdio[i] < 0 ? fail(s, -s->spawn.stdio[i], "open", "/dev/null") : 0;
+}
+
 static int open_input(struct supervisor *s)
 {
-    if (s->options.input < 0) {
-        int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-        s->spawn.stdio[0] = null < 0 ? -errno : fd_above_standard(null);
-        return s->spawn.stdio[0] < 0 ? fail(s, -s->spawn.stdio[0], "open", "/dev/null") : 0;
-    }
-    s->input.from = s->options.input;
-    return make_pipe(s, &s->input.to, &s->spawn.stdio[0], false);
+    if (s->options.input >= 0)
+        s->input.from = s->options.input;
+    return s->options.input < 0 || s->plan->tty ? open_null(s, 0)
+                                                : make_pipe(s, &s->input.to, &s->spawn.stdio[0], false);
+}
+
+/* The master comes later, over this pair. */
+static int open_terminal(struct supervisor *s)
+{
+    int pair[2];
+    bool armed = false;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
+        return fail(s, errno, "make a terminal", "socketpair");
+    s->terminal = pair[0];
+    s->spawn.terminal.socket = fd_above_standard(pair[1]);
+    if (s->spawn.terminal.socket < 0)
+        return fail(s, -s->spawn.terminal.socket, "make a terminal", "fcntl");
+    return supervisor_arm(s, s->terminal, TAG_TERMINAL, EPOLLIN, &armed, true) ? 0 : fail(s, errno, "wait for events", "epoll_ctl");
 }
 
 static int open_output(struct supervisor *s, unsigned i)
@@ -347,14 +323,16 @@ static int open_output(struct supervisor *s, unsigned i)
     struct stream *stream = &s->streams[i];
     struct result_stream *record = i == 0 ? &s->result->out : &s->result->err;
     int from = -1;
-    int r = make_pipe(s, &from, &s->spawn.stdio[1 + i], true);
+    int r = plan->tty ? open_null(s, 1 + (int)i) : make_pipe(s, &from, &s->spawn.stdio[1 + i], true);
     stream_open(stream, from, s->options.output[i], record);
     stream->cap = plan->output_bytes;
     stream->cap_passing = plan->output_passing;
     stream->capture = s->options.capture;
+    stream->before = s->options.before_output;
+    stream->user = s->options.user;
     stream->capture_cap = plan->output_bytes == POLICY_UNLIMITED ? CAPTURE_UNLIMITED : CAPTURE_MAX;
     record->captured = BUF_INIT(CAPTURE_MAX);
-    if (r == 0 && !arm(s, from, TAG_FROM + i, EPOLLIN, &stream->from_armed, true))
+    if (r == 0 && !supervisor_arm(s, from, TAG_FROM + i, EPOLLIN, &stream->from_armed, true))
         r = fail(s, errno, "wait for events", "epoll_ctl");
     return r;
 }
@@ -366,9 +344,9 @@ static int open_events(struct supervisor *s)
     s->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     if (s->epoll < 0 || s->timer < 0)
         return fail(s, errno, "wait for events", "epoll");
-    bool ok = arm(s, s->timer, TAG_TIMER, EPOLLIN, &armed, true);
+    bool ok = supervisor_arm(s, s->timer, TAG_TIMER, EPOLLIN, &armed, true);
     armed = false;
-    ok = ok && arm(s, s->options.signals, TAG_SIGNALS, EPOLLIN, &armed, true);
+    ok = ok && supervisor_arm(s, s->options.signals, TAG_SIGNALS, EPOLLIN, &armed, true);
     return ok ? 0 : fail(s, errno, "wait for events", "epoll_ctl");
 }
 
@@ -380,7 +358,7 @@ static int prepare_cgroup(struct supervisor *s)
     int r = layer_cgroup_prepare(&s->cgroup, host, &s->plan->cgroup, &s->result->error);
     const int oom = layer_cgroup_oom_fd(&s->cgroup);
     const uint32_t events = layer_cgroup_oom_events(&s->cgroup) == EPOLLPRI ? EPOLLPRI : EPOLLIN;
-    if (r == 0 && oom >= 0 && !arm(s, oom, TAG_OOM, events, &armed, true))
+    if (r == 0 && oom >= 0 && !supervisor_arm(s, oom, TAG_OOM, events, &armed, true))
         r = fail(s, errno, "wait for events", "epoll_ctl");
     return r;
 }
@@ -417,13 +395,17 @@ static int prepare(struct supervisor *s)
         r = layer_workdir_make(&s->workdir, plan->work_dir, plan->uid_host, plan->gid_host, err);
     if (r == 0 && !plan->bare)
         r = layer_trees_prepare(&s->trees, plan->arena, plan, err);
+    if (r == 0 && !plan->bare)
+        r = layer_hide_prepare(&s->hide, plan->arena, plan, err);
+    if (r == 0)
+        r = layer_cover_prepare(&s->spawn.cover, plan->arena, &s->hide, err);
     if (r == 0)
         r = refuse_unmapped(s);
     if (r == 0 && plan->listen)
         r = listener_start(&s->listener, plan, plan->bare ? -1 : s->trees.project, err);
     for (unsigned i = 0; r == 0 && i < 2; i++)
         r = open_output(s, i);
-    return r;
+    return r == 0 && plan->tty ? open_terminal(s) : r;
 }
 
 static int attempt(struct supervisor *s)
@@ -443,6 +425,7 @@ static int attempt(struct supervisor *s)
     }
     fd_close(&s->spawn.stdio[1]);
     fd_close(&s->spawn.stdio[2]);
+    fd_close(&s->spawn.terminal.socket);
     fd_close(&s->listener.socket);
     layer_trees_release(&s->trees);
     if (r < 0) {
@@ -455,16 +438,16 @@ static int attempt(struct supervisor *s)
     }
 
     bool armed = false;
-    arm(s, s->spawn.pidfd, TAG_INIT, EPOLLIN, &armed, true);
+    supervisor_arm(s, s->spawn.pidfd, TAG_INIT, EPOLLIN, &armed, true);
     if (plan->wall_ms != POLICY_UNLIMITED)
         s->deadline_us = s->started_us + plan->wall_ms * 1000;
     if (plan->cgroup.cpu_usage)
         s->tick_us = s->started_us + TICK_MIN_US;
     if (plan->listen) {
         armed = false;
-        arm(s, s->listener.pidfd, TAG_LISTENER, EPOLLIN, &armed, true);
+        supervisor_arm(s, s->listener.pidfd, TAG_LISTENER, EPOLLIN, &armed, true);
         armed = false;
-        arm(s, s->listener.event, TAG_VIOLATION, EPOLLIN, &armed, true);
+        supervisor_arm(s, s->listener.event, TAG_VIOLATION, EPOLLIN, &armed, true);
         s->listen_us = s->started_us + LISTEN_US;
     }
     if (s->deadline_us != 0 || s->tick_us != 0 || s->listen_us != 0)
@@ -486,23 +469,24 @@ int supervisor_start(struct supervisor *s, const struct plan *plan, const struct
                              .trees = LAYER_TREES_INIT,
                              .epoll = -1,
                              .timer = -1,
+                             .terminal = -1,
                              .nudge = {-1, -1},
                              .cores = host->cores};
     s->input.from = s->input.to = -1;
-    s->spawn = (struct spawn){.plan = plan, .stdio = {-1, -1, -1}, .pidfd = -1, .control = -1, .life = -1, .listen_socket = -1};
+    s->spawn = (struct spawn){.plan = plan, .stdio = {-1, -1, -1}, .pidfd = -1, .control = -1, .life = -1,
+                              .listen_socket = -1, .terminal = {.socket = -1}};
     for (int i = 0; i < 2; i++)
         s->streams[i] = (struct stream){.from = -1, .to = -1, .out = -1};
     s->started_us = sys_now_us();
+    if (plan->tty) /* now: the caller may change its own when this returns */
+        terminal_like(&s->spawn.terminal, options->input, options->output[0]);
     int r = open_events(s);
     if (r == 0)
         r = open_input(s);
     if (r == 0)
         r = attempt(s);
-    if (r == 0 && s->input.from >= 0) {
-        s->input.file = !arm(s, s->input.from, TAG_INPUT, EPOLLIN, &s->input.from_armed, true);
-        if (s->input.file)
-            pump_input(s);
-    }
+    if (r == 0)
+        input_begin(s);
     return r;
 }
 
@@ -521,6 +505,7 @@ static void release_attempt(struct supervisor *s)
     fd_close(&s->spawn.pidfd);
     fd_close(&s->spawn.control);
     fd_close(&s->spawn.life);
+    fd_close(&s->terminal);
     if (s->spawn.shared != NULL)
         munmap(s->spawn.shared, sizeof *s->spawn.shared);
     s->spawn.shared = NULL;
@@ -536,13 +521,9 @@ int supervisor_again(struct supervisor *s)
     release_attempt(s);
     s->cgroup = LAYER_CGROUP_INIT;
     s->init_gone = s->killed = false;
-    const bool pumped = s->input.from_armed || s->input.file;
     int r = attempt(s);
-    if (r == 0 && s->input.from >= 0 && !pumped) { /* the first attempt did not get as far */
-        s->input.file = !arm(s, s->input.from, TAG_INPUT, EPOLLIN, &s->input.from_armed, true);
-        if (s->input.file)
-            pump_input(s);
-    }
+    if (r == 0) /* if the first attempt did not get as far */
+        input_begin(s);
     return r;
 }
 
@@ -565,6 +546,9 @@ static void handle(struct supervisor *s, unsigned tag)
             supervisor_kill(s);
         }
         return;
+    case TAG_TERMINAL:
+        take_terminal(s);
+        return;
     case TAG_LISTENER:
         if (s->listener.pidfd >= 0)
             lose_listener(s);
@@ -586,7 +570,7 @@ static void handle(struct supervisor *s, unsigned tag)
         return;
     default:
         if (s->input.to >= 0)
-            pump_input(s);
+            input_pump(s);
         return;
     }
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "layer/cgroup.h"
+#include "layer/hide.h"
 #include "layer/trees.h"
 #include "layer/workdir.h"
 #include "listener/listener.h"
@@ -18,6 +19,8 @@ struct supervisor_options {
     int input;          /* borrowed; pumped into standard input; -1: the payload gets /dev/null */
     int output[2];      /* borrowed; where standard output and error pass on to; -1: nowhere */
     bool capture;       /* keep both streams in the result, up to the cap */
+    void (*before_output)(void *user); /* called before something is passed on; NULL: nobody minds */
+    void *user;
     bool ledger;        /* the result is to hold the ledger: somebody will read it */
     /* Each distinct violation when it happens, from step(); NULL: nobody wants to know so soon. */
     void (*on_violation)(void *context, const struct result_violation *violation);
@@ -37,9 +40,11 @@ struct supervisor {
     struct layer_cgroup cgroup; /* owned */
     struct layer_trees trees;   /* owned */
     struct layer_workdir workdir; /* owned */
+    struct layer_hide hide;     /* in the plan's arena */
     struct listener listener;     /* owned */
     struct stream streams[2];   /* owned */
     int epoll, timer;           /* owned */
+    int terminal;               /* owned; over which init sends the master of the terminal; -1: none, or it came */
     int nudge[2];               /* owned; see nudge_collector() */
     struct {
         int from;  /* borrowed */
@@ -81,6 +86,16 @@ bool supervisor_fall_back(struct supervisor *s, struct plan *plan, struct host *
 
 /* The same streams and clock, and the plan as it is now. On failure the result says why. */
 int supervisor_again(struct supervisor *s);
+
+/* With a terminal: it now has this size. */
+void supervisor_resize(struct supervisor *s, const struct winsize *size);
+
+/* What it uses at this moment. */
+struct supervisor_usage {
+    uint64_t elapsed_us, cpu_us;
+    uint64_t memory_bytes; /* resident, and not shared with files */
+};
+void supervisor_usage(const struct supervisor *s, struct supervisor_usage *out);
 
 /* Ends everything inside at once; step() then comes to its end. */
 void supervisor_kill(struct supervisor *s);

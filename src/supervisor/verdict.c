@@ -218,6 +218,8 @@ void verdict(const struct supervisor *s, struct result *result)
     if (s->trees.unmapped[0] != '\0')
         result_warn(result, "owners in '%s' cannot be mapped: files of root are not the payload's own there",
                     s->trees.unmapped);
+    if (!failed && s->hide.linked > 0)
+        result_warn(result, "hidden files with other hard links, which are not hidden: %u", s->hide.linked);
     if (failed) {
         verdict_refused(result);
     } else if (shared->executing && shared->exec_errno != 0) {

@@ -39,9 +39,9 @@ static inline int sys_open_without_links(const char *path, uint64_t flags)
     return (int)sys_call(SYS_openat2, AT_FDCWD, path, &how, sizeof how);
 }
 
-/* For calls that want a name: this one leads to exactly the descriptor. */
+/* For calls that want a name: this one leads to exactly the descriptor. Returns its length. */
 #define SYS_FD_PATH_SIZE 32
-static inline void sys_fd_path(char out[SYS_FD_PATH_SIZE], int fd)
+static inline size_t sys_fd_path(char out[SYS_FD_PATH_SIZE], int fd)
 {
     static const char prefix[] = "/proc/self/fd/";
     int scale = 1;
@@ -52,6 +52,7 @@ static inline void sys_fd_path(char out[SYS_FD_PATH_SIZE], int fd)
     for (; scale > 0; scale /= 10)
         *p++ = (char)('0' + fd / scale % 10);
     *p = '\0';
+    return (size_t)(p - out);
 }
 
 static inline void sys_close(int fd)
@@ -84,6 +85,11 @@ static inline long sys_fstatfs(int fd, struct statfs *out)
 static inline long sys_mkdir(const char *path, unsigned mode)
 {
     return sys_call(SYS_mkdirat, AT_FDCWD, path, mode);
+}
+
+static inline long sys_stat(int dir, const char *path, struct stat *out)
+{
+    return sys_call(SYS_newfstatat, dir, path, out, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW);
 }
 
 static inline long sys_symlink(const char *text, const char *path)

@@ -114,6 +114,26 @@ TEST(a_library_answers_inside_and_in_process)
     done(result);
 }
 
+TEST(a_call_that_is_not_waited_for_answers_too)
+{
+    module("test.later", "\"command\": [\"cat\"]");
+    const struct cordon_call_options options = {.size = sizeof options, .extensions = root};
+    struct cordon_sandbox *sandbox = cordon_call_start("test.later", "[1]", 3, &options, &err);
+    CHECK(sandbox != NULL);
+    struct cordon_result *result = cordon_sandbox_wait(sandbox);
+    CHECK_STR(cordon_result_status(result), "OK");
+    size_t len = 0;
+    CHECK(strncmp(cordon_result_value(result, &len), "[1]", 3) == 0 && len == 3);
+    CHECK_STR(cordon_result_module_id(result), "test.later");
+    cordon_result_free(result);
+
+    const struct cordon_call_options direct = {.size = sizeof direct, .extensions = root, .no_sandbox = 1};
+    CHECK(cordon_call_start("test.later", "[1]", 3, &direct, &err) == NULL);
+    CHECK_INT(err.kind, CORDON_ERROR_USAGE);
+    CHECK(cordon_call_start("test.none", "[1]", 3, &options, &err) == NULL);
+    CHECK_INT(err.kind, CORDON_ERROR_MODULE);
+}
+
 TEST(a_timeout_is_a_timeout)
 {
     script("a.sleep", "sleep 60");

@@ -173,19 +173,20 @@ TEST(a_missing_value_or_command)
 
 TEST(front_end_options)
 {
-    ACCEPTED("--json", "--tty", "--quiet", "--dry-run", "--progress", "--unsafe-no-isolation",
+    ACCEPTED("--json", "--tty", "--quiet", "--dry-run", "--unsafe-no-isolation",
              "--result", "fd:3", "--stdout-file", "o", "--stderr-file=e", "--exit", "normalized",
              "--trace-id", "0123456789abcdef0123456789abcdef", "--allow-partial");
-    CHECK(o.json && o.tty && o.quiet && o.dry_run && o.progress && o.unsafe_no_isolation);
+    CHECK(o.json && o.tty && o.quiet && o.dry_run && o.unsafe_no_isolation);
     CHECK_STR(o.result, "fd:3");
     CHECK_STR(o.stdout_file, "o");
     CHECK_STR(o.stderr_file, "e");
     CHECK_INT(o.exit_style, EXIT_NORMALIZED);
     CHECK(o.policy.allow_partial);
-    ACCEPTED("--format", "text", "--stdin", "none");
-    CHECK(o.format_text && o.stdin_none);
+    ACCEPTED("--format", "text", "--stdin", "none", "--progress");
+    CHECK(o.format_text && o.stdin_none && o.progress);
     REFUSED("--format", "--json", "--format", "text");
     REFUSED("--tty", "--tty", "--stdin", "none");
+    REFUSED("--progress", "--tty", "--progress");
 }
 
 TEST(output_by_option_holds_for_output_that_passes_through)

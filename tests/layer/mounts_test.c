@@ -37,7 +37,7 @@ static uint32_t apply(void)
     struct cordon_error err = {0};
     uint32_t proof = 0;
     step(STEP_PROC, NULL, "proc", 0);
-    if (layer_mounts_build(&plan, NULL, &proof, &err) < 0 || layer_mounts_enter(&proof, &err) < 0)
+    if (layer_mounts_build(&plan, NULL, NULL, &proof, &err) < 0 || layer_mounts_enter(NULL, &proof, &err) < 0)
         test_fail(__FILE__, __LINE__, "%s '%s': errno %d %s", err.what, err.subject, err.errnum, err.why);
     return proof;
 }
@@ -46,7 +46,7 @@ static void refused(int errnum, const char *subject, const char *why)
 {
     struct cordon_error err = {0};
     uint32_t proof = 0;
-    CHECK_INT(layer_mounts_build(&plan, NULL, &proof, &err), -errnum);
+    CHECK_INT(layer_mounts_build(&plan, NULL, NULL, &proof, &err), -errnum);
     CHECK_INT(err.kind, CORDON_ERROR_POLICY);
     CHECK_STR(err.subject, subject);
     CHECK_STR(err.why, why);

@@ -75,6 +75,8 @@ def info_files() -> Iterator[tuple[str, bytes]]:
 
 def add_natives(wheel: Wheel) -> None:
     wheel.add("cordon/_native/libcordon.so.0", built("libcordon.so.0").read_bytes(), 0o755)
+    runner = "libexec/cordon/cordon-module-runner"
+    wheel.add("cordon/_native/cordon-module-runner", built(runner).read_bytes(), 0o755)
     wheel.add(f"{SCRIPTS}/cordon", built("cordon").read_bytes(), 0o755)
 
 

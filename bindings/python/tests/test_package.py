@@ -24,7 +24,8 @@ def test_what_the_wheel_holds(site):
     modules = {f"cordon/{p.name}" for p in (PACKAGE / "src/cordon").glob("*.py")}
     rest = {n for n in names - modules if ".dist-info/" not in n}
     assert modules <= names
-    assert rest == {"cordon/py.typed", "cordon/_native/libcordon.so.0", "cordon-0.1.0.data/scripts/cordon"}
+    assert rest == {"cordon/py.typed", "cordon/_native/libcordon.so.0",
+                    "cordon/_native/cordon-module-runner", "cordon-0.1.0.data/scripts/cordon"}
 
 
 def test_pip_installs_a_checkout_without_a_registry(tmp_path):

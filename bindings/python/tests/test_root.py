@@ -171,3 +171,12 @@ def test_under_a_race(home, root):
         thread.join()
     assert "secret" in naive, "the race was never lost the naive way: nothing is shown"
     assert seen == {"inside"}
+
+
+def test_tools(home, root):
+    (home / "a.c").write_text("int main;\n")
+    (home / "b").mkdir()
+    found = root.tool("find", "", options=["-name", "*.c"])
+    assert found.code == 0 and b"a.c" in found.stdout and not found.truncated
+    with pytest.raises(OSError):
+        root.tool("find", "", options=["-exec", "id", ";"])

@@ -36,6 +36,15 @@ class RunOptions(ctypes.Structure):
                 ("env", ctypes.POINTER(ctypes.c_char_p)), ("trace_id", ctypes.c_char_p)]
 
 
+class CallOptions(ctypes.Structure):
+    """struct cordon_call_options"""
+
+    _fields_ = [("size", ctypes.c_size_t), ("extensions", ctypes.c_char_p), ("policy", ctypes.c_void_p),
+                ("within", ctypes.c_void_p), ("timeout_ms", ctypes.c_uint64), ("no_sandbox", ctypes.c_int),
+                ("env", ctypes.POINTER(ctypes.c_char_p)), ("trace_id", ctypes.c_char_p),
+                ("runner", ctypes.c_char_p)]
+
+
 _P = ctypes.c_void_p
 _S = ctypes.c_char_p
 _ERR = ctypes.POINTER(ErrorStruct)
@@ -51,6 +60,7 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "cordon_policy_free": (None, [_P]),
     "cordon_policy_json": (_P, [_P]),
     "cordon_start": (_P, [_P, _ARGV, ctypes.POINTER(RunOptions), _ERR]),
+    "cordon_call_start": (_P, [_S, _S, _SIZE, ctypes.POINTER(CallOptions), _ERR]),
     "cordon_sandbox_fd": (ctypes.c_int, [_P]),
     "cordon_sandbox_step": (ctypes.c_int, [_P]),
     "cordon_sandbox_kill": (None, [_P]),

@@ -32,7 +32,7 @@ PROGRESS_FN: Any = ctypes.CFUNCTYPE(_INT, _P, _U64, _U64)
 class Options(ctypes.Structure):
     _fields_ = [("size", _SIZE), ("home", _S), ("rootfs", _S), ("scratch", _S), ("scratch_alias", _S),
                 ("home_aliases", ctypes.POINTER(_S)), ("home_alias_count", _SIZE), ("host", _S),
-                ("sync_dir", _S), ("flags", _U32), ("sync", _U32), ("max_read_bytes", _U64),
+                ("sync_dir", _S), ("rustic_repo", _S), ("flags", _U32), ("sync", _U32), ("max_read_bytes", _U64),
                 ("on_denial", DENIAL_FN), ("user", _P)]
 
 
@@ -81,6 +81,15 @@ class Event(ctypes.Structure):
                 ("patch", Data), ("patch_seq", _U64)]
 
 
+class ToolOptions(ctypes.Structure):
+    _fields_ = [("size", _SIZE), ("options", ctypes.POINTER(_S)), ("option_count", _SIZE),
+                ("timeout_ms", ctypes.c_double), ("max_output", _U64), ("cwd", _S)]
+
+
+class ToolResult(ctypes.Structure):
+    _fields_ = [("out", Data), ("err", Data), ("code", ctypes.c_int32), ("truncated", _BOOL)]
+
+
 def _ref(structure: Any) -> Any:
     return ctypes.POINTER(structure)
 
@@ -122,6 +131,8 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "cordon_root_copy_file": _call(_S, _S),
     "cordon_root_cp": _call(_S, _S, _ref(CpOptions)),
     "cordon_root_rm": _call(ctypes.POINTER(_S), _SIZE, _ref(RmOptions)),
+    "cordon_root_tool": _call(_S, ctypes.POINTER(_S), _SIZE, _ref(ToolOptions), _ref(ToolResult)),
+    "cordon_root_tool_result_free": (None, [_ref(ToolResult)]),
     "cordon_root_watch_open": _call(_S, _ref(WatchOptions), _ref(_P)),
     "cordon_root_watch_next": (_INT, [_P, _INT, _ref(Event), _ref(Error)]),
     "cordon_root_watch_done": (_BOOL, [_P]),

@@ -21,6 +21,10 @@ class PolicyError(CordonError, ValueError):
     """The policy, or an argument, is malformed or contradicts itself. Nothing ran."""
 
 
+class ModuleError(CordonError, LookupError):
+    """There is no such module, or its manifest is wrong. Nothing ran."""
+
+
 class SandboxError(CordonError):
     """A run that did not end well, for callers who want an exception; `result` says all of it."""
 

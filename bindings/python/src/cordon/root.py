@@ -82,6 +82,16 @@ class Event:
 
 
 @dataclass(frozen=True)
+class Tool:
+    """What a tool said; its exit code is no error. `truncated`: it took too long or wrote too much."""
+
+    stdout: bytes
+    stderr: bytes
+    code: int
+    truncated: bool
+
+
+@dataclass(frozen=True)
 class Denial:
     """A refusal, as it goes into a log: made of the request alone."""
 
@@ -438,6 +448,29 @@ class Root:
 
     def symlink(self, target: PathLike, path: PathLike) -> None:
         self._call("symlink", self._path(target), self._path(path))
+
+    # -- tools
+
+    def tool(self, name: str, *args: str, options: Sequence[str] = (), timeout: Optional[float] = None,
+             max_output: int = 0, cwd: Optional[PathLike] = None) -> Tool:
+        """
+        find PATH, fd PATH [PATTERN], ripgrep PATH PATTERN, dust PATH, ouch COMMAND PATH..., rustic COMMAND...
+        in a sandbox that shows it nothing but its directory, with only those options that it may be told.
+        """
+        words = [self._path(word) for word in args]
+        flat = [self._path(word) for word in options]
+        asked = native.ToolOptions(size=ctypes.sizeof(native.ToolOptions), option_count=len(flat),
+                                   timeout_ms=timeout * 1000 if timeout is not None else 0,
+                                   max_output=max_output)
+        asked.options = ctypes.cast(strings(flat), ctypes.POINTER(ctypes.c_char_p))
+        asked.cwd = self._path(cwd) if cwd is not None else None
+        out = native.ToolResult()
+        self._call("tool", name.encode(), strings(words), len(words), ctypes.byref(asked), ctypes.byref(out))
+        try:
+            stdout, stderr = (ctypes.string_at(d.data, d.len) if d.data else b"" for d in (out.out, out.err))
+            return Tool(stdout, stderr, out.code, out.truncated)
+        finally:
+            library().cordon_root_tool_result_free(ctypes.byref(out))
 
     # -- watching
 

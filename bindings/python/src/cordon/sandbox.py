@@ -28,7 +28,7 @@ def _words(cmd: Sequence[Word]) -> list[bytes]:
     return words
 
 
-def _variables(env: Mapping[str, str]) -> list[bytes]:
+def variables(env: Mapping[str, str]) -> list[bytes]:
     return [os.fsencode(f"{name}={value}") for name, value in env.items()]
 
 
@@ -38,16 +38,17 @@ class Sandbox:
     killed. A copy that a fork left in a child touches nothing.
     """
 
+    _handle: Optional[int]
+
     def __init__(self, cmd: Sequence[Word], policy: Mapping[str, object], data: Optional[bytes],
                  env: Optional[Mapping[str, str]], trace_id: Optional[str]) -> None:
-        self._handle: Optional[int] = None
-        self._owner = os.getpid()
+        self._take_ownership()
         words = _words(cmd)
         options = RunOptions()
         if data is not None:
             options.input, options.input_len = data, len(data)
         if env is not None:
-            options.env = ctypes.cast(strings(_variables(env)), ctypes.POINTER(ctypes.c_char_p))
+            options.env = ctypes.cast(strings(variables(env)), ctypes.POINTER(ctypes.c_char_p))
         if trace_id is not None:
             options.trace_id = trace_id.encode()
         error = ErrorStruct()
@@ -59,6 +60,10 @@ class Sandbox:
             rules.close()
         if not self._handle:
             raise policy_error(error)
+
+    def _take_ownership(self) -> None:
+        self._handle = None
+        self._owner = os.getpid()
 
     def fileno(self) -> int:
         """Readable when step() has something to do; -1 once the run is over."""
@@ -124,13 +129,18 @@ def run(cmd: Sequence[Word], policy: Optional[AnyPolicy] = None, *, profile: Opt
     the policy passes a part (default: this process's). With `check` anything but OK is raised.
     """
     sandbox = Sandbox(cmd, document_of(policy, profile, timeout), _input_bytes(input), env, trace_id)
+    return _checked(waited(sandbox), check)
+
+
+def waited(sandbox: Sandbox) -> Result:
+    """The end of a run; an exception meanwhile ends it."""
     try:
         # In Python and not in C, so that Ctrl-C and other signal handlers run meanwhile.
         while not sandbox.step():
             waiting = select.poll()
             waiting.register(sandbox.fileno(), select.POLLIN)
             waiting.poll()
-        return _checked(sandbox.finish(), check)
+        return sandbox.finish()
     finally:
         sandbox.abandon()
 

@@ -1,0 +1,105 @@
+/* The caller's input, on its way to the payload: what is read is kept until it could be written. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "supervisor/events.h"
+
+bool supervisor_arm(struct supervisor *s, int fd, unsigned tag, uint32_t events, bool *armed, bool want)
+{
+    struct epoll_event event = {.events = events, .data.u32 = tag};
+    if (fd < 0 || *armed == want)
+        return true;
+    if (epoll_ctl(s->epoll, want ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, fd, &event) < 0 && want)
+        return false;
+    *armed = want;
+    return true;
+}
+
+void input_close(struct supervisor *s)
+{
+    supervisor_arm(s, s->input.from, TAG_INPUT, 0, &s->input.from_armed, false);
+    fd_close(&s->input.to); /* leaves the epoll by itself */
+    s->input.from = -1;
+}
+
+static void write_pending(struct supervisor *s)
+{
+    while (s->input.start < s->input.end) {
+        ssize_t n = fd_write_quietly(s->input.to, s->input.pending + s->input.start, s->input.end - s->input.start);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno != EAGAIN)
+            input_close(s); /* the payload does not want to read: its business */
+        if (n < 0)
+            return;
+        s->input.start += (size_t)n;
+    }
+}
+
+/* On a terminal an end of input is a key; in the midst of a line the first one only sends the line. */
+static void send_end(struct supervisor *s)
+{
+    static const char keys[] = {4, 4};
+    if (!s->plan->tty || s->input.pending == NULL) {
+        input_close(s);
+        return;
+    }
+    const bool midst = s->input.end > 0 && s->input.pending[s->input.end - 1] != '\n';
+    supervisor_arm(s, s->input.from, TAG_INPUT, 0, &s->input.from_armed, false);
+    s->input.from = -1;
+    s->input.start = 0;
+    s->input.end = midst ? 2 : 1;
+    memcpy(s->input.pending, keys, s->input.end);
+    write_pending(s);
+}
+
+/*
+ * Until the payload is on its way the reading end is held here too: a run that the host refuses is
+ * started again, and what was read from the caller must not be lost with the first attempt.
+ */
+bool supervisor_released(const struct supervisor *s)
+{
+    return s->spawn.shared != NULL &&
+           __atomic_load_n(&s->spawn.shared->released, __ATOMIC_ACQUIRE) != GATE_CLOSED;
+}
+
+void input_pump(struct supervisor *s)
+{
+    if (supervisor_released(s))
+        fd_close(&s->spawn.stdio[0]);
+    do {
+        write_pending(s);
+        if (s->input.to < 0 || s->input.from < 0 || s->input.start < s->input.end)
+            break;
+        if (s->input.pending == NULL)
+            s->input.pending = malloc(STREAM_CHUNK);
+        ssize_t n = s->input.pending == NULL ? 0 : read(s->input.from, s->input.pending, STREAM_CHUNK);
+        if (n < 0 && (errno == EINTR || errno == EAGAIN))
+            break;
+        if (n <= 0) {
+            send_end(s);
+            break;
+        }
+        s->input.start = 0;
+        s->input.end = (size_t)n;
+        write_pending(s);
+    } while (s->input.file && s->input.to >= 0 && s->input.start == s->input.end);
+    if (s->input.to < 0)
+        return;
+    const bool waiting = s->input.start < s->input.end;
+    supervisor_arm(s, s->input.from, TAG_INPUT, EPOLLIN, &s->input.from_armed, !waiting && !s->input.file);
+    supervisor_arm(s, s->input.to, TAG_INPUT_PIPE, EPOLLOUT, &s->input.to_armed, waiting);
+}
+
+void input_begin(struct supervisor *s)
+{
+    if (s->input.from < 0 || s->input.to < 0 || s->input.from_armed || s->input.file)
+        return;
+    s->input.file = !supervisor_arm(s, s->input.from, TAG_INPUT, EPOLLIN, &s->input.from_armed, true);
+    if (s->input.file)
+        input_pump(s);
+}

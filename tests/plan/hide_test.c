@@ -1,0 +1,97 @@
+/* Which names are hidden in which tree. */
+#include "invent.h"
+
+static const struct host_mount mounts[] = {
+    {"8:1", "/", "/"}, {"8:2", "/", "/srv"}, {"8:3", "/", "/srv/in/disk"}, {"8:2", "/in", "/mnt/again"}};
+
+static struct invented hiding(const char *pattern)
+{
+    struct invented i = invented(PROFILE_STAGE);
+    i.host.mounts = mounts;
+    i.host.mount_count = sizeof mounts / sizeof mounts[0];
+    CHECK_INT(policy_add_name(&i.policy.hide, &i.arena, pattern, NULL), 0);
+    return i;
+}
+
+/* The hide that holds in the tree at a target; NULL: none. */
+static const struct plan_hide *at(const struct invented *i, const char *target)
+{
+    for (size_t k = 0; k < i->plan.hide_count; k++) {
+        if (strcmp(i->plan.hides[k].target, target) == 0)
+            return &i->plan.hides[k];
+    }
+    return NULL;
+}
+
+TEST(a_path_is_hidden_where_it_is_named)
+{
+    struct invented i = hiding("/data/.env");
+    bind_in(&i, &i.policy.ro, "/srv/in", "/data");
+    CHECK_INT(compile(&i), 0);
+    CHECK_INT(i.plan.hide_count, 1);
+    CHECK(at(&i, "data")->overlay);
+    CHECK((i.plan.claims[CAP_FILESYSTEM].proof & PROOF_HIDDEN) != 0);
+    arena_free(&i.arena);
+}
+
+TEST(and_in_every_other_tree_of_the_same_files)
+{
+    struct invented i = hiding("/data/a/.env");
+    bind_in(&i, &i.policy.ro, "/srv/in", "/data");
+    bind_in(&i, &i.policy.ro, "/srv", "/above");
+    bind_in(&i, &i.policy.ro, "/srv/in/a", "/part");
+    bind_in(&i, &i.policy.ro, "/srv/in/b", "/beside");
+    bind_in(&i, &i.policy.rw, "/mnt/again", "/mounted");
+    CHECK_INT(compile(&i), 0);
+    CHECK_STR(at(&i, "above")->prefix, "in");
+    CHECK_STR(at(&i, "part")->prefix, "");
+    CHECK(at(&i, "beside") == NULL);
+    CHECK(!at(&i, "mounted")->overlay); /* by the mount table only */
+    arena_free(&i.arena);
+}
+
+TEST(mounts_inside_a_read_only_tree_come_on_top_of_the_overlay)
+{
+    struct invented i = hiding("**/.env");
+    bind_in(&i, &i.policy.ro, "/srv/in", "/data");
+    CHECK_INT(compile(&i), 0);
+    CHECK_STR(step(&i.plan, "data/disk")->source, "/srv/in/disk");
+    CHECK_INT(step(&i.plan, "data/disk")->flags, STEP_RDONLY | STEP_LISTED | STEP_OPTIONAL | STEP_INNER);
+    CHECK(step_at(&i.plan, "data/disk") > step_at(&i.plan, "data"));
+    CHECK(at(&i, "data/disk") != NULL);
+    CHECK(at(&i, "usr") == NULL); /* the toolchain is nobody's tree of secrets */
+    arena_free(&i.arena);
+}
+
+TEST(a_glob_where_no_overlay_can_be_is_partial)
+{
+    struct invented i = hiding("**/.env");
+    bind_in(&i, &i.policy.rw, "/srv/out", "/srv/out");
+    CHECK(compile(&i) < 0);
+    CHECK_INT(i.err.kind, CORDON_ERROR_PARTIAL);
+    i.policy.allow_partial = true;
+    CHECK_INT(compile(&i), 0);
+    CHECK_STR(mechanism(&i, CAP_FILESYSTEM), "none");
+    arena_free(&i.arena);
+}
+
+static void refuses(const char *pattern, const char *second)
+{
+    struct invented i = hiding(pattern);
+    bind_in(&i, &i.policy.ro, "/srv/in", "/data");
+    if (second != NULL)
+        bind_in(&i, &i.policy.ro, second, "/second");
+    CHECK(compile(&i) < 0);
+    CHECK_INT(i.err.kind, CORDON_ERROR_POLICY);
+    CHECK_STR(i.err.subject, pattern);
+    arena_free(&i.arena);
+}
+
+TEST(contradictions_are_refused)
+{
+    refuses("/data", NULL);
+    refuses("/bin/sh", NULL); /* beneath a link */
+    refuses("/data/key", "/srv/in/key");
+    refuses("/data/dir", "/srv/in/dir/deeper");
+    refuses("/data/*.pem", "/srv/in/a.pem");
+}
