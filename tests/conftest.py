@@ -43,3 +43,9 @@ def refuse():
 def pytest_configure(config):
     if not os.path.exists(support.BIN):
         raise pytest.UsageError(f"{support.BIN} is missing: run make first")
+
+
+def pytest_runtest_logreport(report):
+    """In a virtual machine: at once, since a machine may be ended before pytest is."""
+    if report.failed and "CORDON_TEST_TOOLS" in os.environ:
+        print(f"\nfailed at {report.when}: {report.nodeid}\n{report.longreprtext[-1500:]}", flush=True)
