@@ -75,7 +75,7 @@ class Box:
             os.chmod(os.path.join(path, "file"), 0o666)
 
     def run(self, program, *options, env=None):
-        argv = [*self.command, "run", "--json", "--quiet", "--allow-partial", "--wall", "120s",
+        argv = [*self.command, "run", "--json", "--quiet", "--allow-partial", "--wall", "120s", "--cpu", "300s",
                 "--grace", "500ms", *options, "--", PYTHON, "-c", PRELUDE + program]
         done = subprocess.run(argv, capture_output=True, text=True, timeout=240, check=False,
                               stdin=subprocess.DEVNULL, env={**os.environ, **(env or {})})
