@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "fuzz.h"
 #include "plan/plan.h"
+#include "sys/landlock.h"
 
 /* The input as a stream of choices; when it is used up everything is 0. */
 struct choices {
@@ -268,7 +269,8 @@ static bool check_claims(const struct plan *plan)
         PROMISE(strlen(words.details) < sizeof words.details - 1); /* no sentence is cut */
         PROMISE((c->mechanism == NULL) == (c->why != NULL));
         PROMISE(c->mechanism == NULL || c->proof != 0 || k == CAP_OUTPUT);
-        PROMISE(c->mechanism != NULL || c->proof == 0);
+        PROMISE(c->mechanism != NULL || c->instead != NULL || c->proof == 0);
+        PROMISE(c->instead == NULL || c->mechanism == NULL);
         PROMISE(c->requested || c->mechanism == NULL);
         missing = missing || (c->requested && c->mechanism == NULL);
         all |= c->proof;
@@ -278,12 +280,35 @@ static bool check_claims(const struct plan *plan)
     return missing;
 }
 
+/* Without namespaces: nothing beneath what is listed as writable is left out, nothing else can be written. */
+static void check_rules(const struct plan *plan)
+{
+    for (size_t k = 0; k < plan->rule_count; k++) {
+        const struct plan_rule *rule = &plan->rules[k];
+        PROMISE(rule->path[0] == '/' && rule->access != 0);
+        bool allowed = (rule->access & (LL_MAKE_REG | LL_REMOVE_FILE)) == 0 ||
+                       (plan->work_dir != NULL && strcmp(rule->path, plan->work_dir) == 0) ||
+                       (plan->policy->work == WORK_HOST && strcmp(rule->path, plan->policy->work_host) == 0) ||
+                       (plan->policy->rw_cwd && strcmp(rule->path, plan->host->cwd) == 0);
+        for (size_t i = 0; !allowed && i < plan->policy->rw.count; i++)
+            allowed = strcmp(plan->policy->rw.items[i].host, rule->path) == 0;
+        PROMISE(allowed);
+    }
+}
+
 static void check_plan(const struct plan *plan)
 {
     BUF_AUTO text = BUF_INIT(1 << 24);
-    check_files(plan);
-    check_implicit(plan);
-    PROMISE(plan->uid_host != 0); /* never root on the host */
+    if (plan_on_host_paths(plan)) {
+        PROMISE(plan->step_count == 0 && !plan->own_tree && !plan->pidns && !plan->netns);
+    } else {
+        check_files(plan);
+        check_implicit(plan);
+    }
+    if (plan->bare)
+        check_rules(plan);
+    PROMISE(plan->uid_host != 0 || plan_portable(plan)); /* never root on the host */
+    PROMISE(!plan_portable(plan) || (plan->must & ~(uint32_t)PROOF_NOFILE) == 0);
     PROMISE(plan->rlimit_count <= PLAN_MAX_RLIMITS);
     PROMISE(plan->cwd[0] == '/' && plan->candidates[0] != NULL);
     PROMISE(!plan->loopback || plan->netns);
@@ -291,6 +316,19 @@ static void check_plan(const struct plan *plan)
     PROMISE(!text.failed);
     for (size_t k = 0; k < text.len; k++)
         PROMISE(text.data[k] == '\n' || (unsigned char)text.data[k] >= ' ');
+}
+
+/* Who is to run it; native also on a host that refuses namespaces. */
+static enum policy_backend invent_backend(struct choices *c, struct host *host)
+{
+    static const char *top[] = {"/etc", "/srv", "/dev", "/proc", NULL};
+    static const enum policy_backend by[] = {BACKEND_AUTO, BACKEND_NATIVE, BACKEND_BWRAP, BACKEND_POSIX, BACKEND_NONE};
+    const unsigned which = pick(c, sizeof by / sizeof by[0]);
+    host->refused.userns = which == 1 && pick(c, 2) == 1;
+    host->refused.top = top;
+    host->bwrap = "/usr/bin/bwrap";
+    memcpy(host->work_dir, "/tmp/work-1", sizeof "/tmp/work-1");
+    return by[which];
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -313,11 +351,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (pick(&c, 4) == 1)
         arena.max = pick(&c, 256) * 512u;
     if (policy_validate(&policy, NULL) == 0) { /* nobody compiles another one */
-        const struct plan_request request = {.policy = &policy, .host = &host, .command = argv, .caller_env = env};
+        const struct plan_request request = {.policy = &policy,
+                                             .host = &host,
+                                             .backend = invent_backend(&c, &host),
+                                             .command = argv,
+                                             .caller_env = env};
         int r = plan_compile(&plan, &arena, &request, &err);
         PROMISE(r <= 0);
         const bool missing = check_claims(&plan);
-        PROMISE(r < 0 || !missing || policy.allow_partial);
+        PROMISE(r < 0 || !missing || policy.allow_partial || plan.backend == BACKEND_NONE);
         if (r == 0)
             check_plan(&plan);
         else

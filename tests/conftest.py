@@ -9,6 +9,7 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
+import backends  # noqa: E402
 import support  # noqa: E402
 
 
@@ -47,3 +48,15 @@ def refuse():
 def pytest_configure(config):
     if not os.path.exists(support.BIN):
         raise pytest.UsageError(f"{support.BIN} is missing: run make first")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Against another backend: what it does not claim is skipped, what is not about one is left out."""
+    if backends.BACKEND == "native":
+        return
+    for item in list(items):
+        why = backends.reason(f"{item.path.parent.name}/{item.path.name}::{item.name}")
+        if why == "":
+            items.remove(item)
+        elif why is not None:
+            item.add_marker(pytest.mark.skip(reason=why))

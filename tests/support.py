@@ -37,7 +37,7 @@ CAPABILITIES = ["wall_time", "cpu_time", "memory", "pids", "open_files", "output
 # The caller's environment in the tests: what a shell has, and nothing of the machine's own.
 ENV = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/nonexistent-home", "LANG": "C.UTF-8"}
 # Another tier of the same promises: what stands before every run, and options for all of them
-# (tests/blackbox/test_tier2.py runs a part of the suites so).
+# (tests/run sets them, see tests/backends.py).
 PREFIX = os.environ.get("CORDON_TEST_PREFIX", "").split()
 EXTRA = os.environ.get("CORDON_TEST_EXTRA", "").split()
 # A grace period shorter than the default, so that tests of limits end soon.

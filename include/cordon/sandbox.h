@@ -35,7 +35,8 @@ struct cordon_sandbox *cordon_start(const struct cordon_policy *policy, char *co
                                     const struct cordon_run_options *options, struct cordon_error *err);
 
 /*
- * Readable when cordon_sandbox_step() has something to do. Belongs to the sandbox: take it out of
+ * Readable when cordon_sandbox_step() has something to do; -1 with the backends posix and none, whose
+ * step() is to be called from time to time. Belongs to the sandbox: take it out of
  * your event loop before cordon_sandbox_wait(), for closing alone may leave it there.
  */
 int cordon_sandbox_fd(const struct cordon_sandbox *sandbox);

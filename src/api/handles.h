@@ -4,7 +4,7 @@
 #include <cordon/cordon.h>
 
 #include "policy/policy.h"
-#include "supervisor/supervisor.h"
+#include "backend/backend.h"
 
 struct cordon_policy {
     struct arena arena;
@@ -31,9 +31,7 @@ void result_document(struct cordon_result *result);
 struct cordon_sandbox {
     struct arena arena;
     struct policy policy; /* lives in arena, by its document */
-    struct host host;
-    struct plan plan;
-    struct supervisor supervisor;
+    struct backend_run run;
     struct cordon_result *result; /* owned until wait() gives it away */
     int input;                    /* owned */
     bool started, over;

@@ -6,9 +6,8 @@
 
 #include "api/handles.h"
 #include "base/fd.h"
-#include "layer/probe.h"
 #include "module/answer.h"
-#include "supervisor/verdict.h"
+#include "supervisor/supervisor.h"
 #include "wire/policy_json.h"
 
 extern char **environ;
@@ -45,25 +44,21 @@ static int open_input(const struct cordon_run_options *options)
 
 static int start(struct cordon_sandbox *s, const struct cordon_run_options *options)
 {
-    struct result *result = &s->result->result;
-    char *const *env = options != NULL && options->env != NULL ? options->env : environ;
-    int r = layer_probe(&s->host, &s->arena, &s->policy, env, &result->error);
+    struct backend_run *run = &s->run;
+    *run = (struct backend_run){
+        .policy = &s->policy,
+        .arena = &s->arena,
+        .command = s->result->command,
+        .env = options != NULL && options->env != NULL ? options->env : environ,
+        .result = &s->result->result,
+        .wishes = {.input = s->input, .output = {-1, -1}, .capture = true, .ledger = true, .signals = -1},
+    };
+    supervisor_find_arguments(&run->wishes);
+    int r = backend_plan(run);
     if (r < 0)
         return r;
-    const struct plan_request request = {
-        .policy = &s->policy, .host = &s->host, .command = s->result->command, .caller_env = env};
-    r = plan_compile(&s->plan, &s->arena, &request, &result->error);
-    if (r < 0) {
-        ledger_fill(&result->ledger, &s->plan, 0, false);
-        return r;
-    }
-    struct supervisor_options so = {
-        .input = s->input, .output = {-1, -1}, .capture = true, .ledger = true, .signals = -1};
-    supervisor_find_arguments(&so);
     s->started = true;
-    r = supervisor_start(&s->supervisor, &s->plan, &s->host, &so, result);
-    if (r < 0 && supervisor_fall_back(&s->supervisor, &s->plan, &s->host))
-        r = 0;
+    r = backend_start(run);
     s->over = r < 0;
     return r;
 }
@@ -94,8 +89,6 @@ struct cordon_sandbox *cordon_start(const struct cordon_policy *policy, char *co
     }
     s->arena = ARENA_INIT(POLICY_ARENA_BYTES);
     s->result = result;
-    result->result.backend_kind = "native";
-    result->result.backend_effective = true;
     s->input = open_input(options);
 
     int r = s->input < -1 ? no_memory(err) : copy_policy(s, policy, err);
@@ -113,19 +106,13 @@ struct cordon_sandbox *cordon_start(const struct cordon_policy *policy, char *co
 
 int cordon_sandbox_fd(const struct cordon_sandbox *sandbox)
 {
-    return sandbox->started ? sandbox->supervisor.epoll : -1;
-}
-
-/* An end before anything ran may be a refusal that another plan does without. */
-static void step(struct cordon_sandbox *s, bool wait)
-{
-    s->over = supervisor_step(&s->supervisor, wait) && !supervisor_fall_back(&s->supervisor, &s->plan, &s->host);
+    return sandbox->started ? backend_descriptor(&sandbox->run) : -1;
 }
 
 int cordon_sandbox_step(struct cordon_sandbox *sandbox)
 {
     if (!sandbox->over)
-        step(sandbox, false);
+        sandbox->over = backend_step(&sandbox->run, false);
     return sandbox->over;
 }
 
@@ -142,18 +129,16 @@ const char *cordon_sandbox_stderr(const struct cordon_sandbox *sandbox, size_t *
 void cordon_sandbox_kill(struct cordon_sandbox *sandbox)
 {
     if (!sandbox->over)
-        supervisor_kill(&sandbox->supervisor);
+        backend_kill(&sandbox->run);
 }
 
 struct cordon_result *cordon_sandbox_wait(struct cordon_sandbox *sandbox)
 {
     while (!sandbox->over)
-        step(sandbox, true);
+        sandbox->over = backend_step(&sandbox->run, true);
     struct cordon_result *result = sandbox->result;
     if (sandbox->started)
-        supervisor_finish(&sandbox->supervisor);
-    else
-        verdict_refused(&result->result);
+        backend_finish(&sandbox->run);
     sandbox->result = NULL;
     discard(sandbox);
     if (result->module_id != NULL)

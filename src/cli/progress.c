@@ -13,12 +13,12 @@
 #define WIDTH_MAX 100
 #define ERASE "\r\033[K"
 
-void progress_begin(struct progress *p, struct supervisor *s)
+void progress_begin(struct progress *p, const struct backend_run *run)
 {
     const struct itimerspec every = {.it_value.tv_nsec = PERIOD_NS, .it_interval.tv_nsec = PERIOD_NS};
     if (!isatty(STDERR_FILENO))
         return;
-    p->supervisor = s;
+    p->run = run;
     p->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     if (p->timer >= 0)
         timerfd_settime(p->timer, 0, &every, NULL);
@@ -40,15 +40,14 @@ static bool in_midst_of_output(const struct result *result)
 
 void progress_tick(struct progress *p)
 {
-    struct supervisor_usage usage;
+    struct run_usage usage;
     struct winsize size = {0};
     char line[WIDTH_MAX];
     uint64_t ticks;
     ssize_t ignored = read(p->timer, &ticks, sizeof ticks);
     (void)ignored;
-    if (in_midst_of_output(p->supervisor->result))
+    if (in_midst_of_output(p->run->result) || !backend_usage(p->run, &usage))
         return;
-    supervisor_usage(p->supervisor, &usage);
     int n = snprintf(line, sizeof line, ERASE "cordon: %.1f s, cpu %.1f s, memory %.1f MiB",
                      (double)usage.elapsed_us / 1e6, (double)usage.cpu_us / 1e6,
                      (double)usage.memory_bytes / (1024 * 1024));

@@ -3,17 +3,17 @@
 
 #include <stdbool.h>
 
-#include "supervisor/supervisor.h"
+#include "backend/backend.h"
 
 struct progress {
     int timer; /* owned; -1: no line is wanted, or nobody would see it */
     bool shown;
-    struct supervisor *supervisor; /* borrowed */
+    const struct backend_run *run; /* borrowed */
 };
 
 #define PROGRESS_INIT ((struct progress){.timer = -1})
 
-void progress_begin(struct progress *p, struct supervisor *s);
+void progress_begin(struct progress *p, const struct backend_run *run);
 
 /* When `timer` is readable. */
 void progress_tick(struct progress *p);

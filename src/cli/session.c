@@ -15,10 +15,7 @@
 #include "cli/switches.h"
 #include "cli/terminal.h"
 #include "cli/violation.h"
-#include "layer/probe.h"
-#include "layer/refusal.h"
-#include "supervisor/supervisor.h"
-#include "supervisor/verdict.h"
+#include "result/ending.h"
 #include "wire/result_json.h"
 
 #define DOCUMENT_MAX (1024u * 1024 * 1024)
@@ -85,6 +82,7 @@ static int make_document(struct session *s, struct buf *text)
         .profile = policy_profile_name(s->options.policy.profile),
         .policy_sha256 = policy_sha256(&s->options.policy, sha) == 0 ? sha : NULL,
         .kernel = uname(&host) == 0 ? host.release : NULL,
+        .bwrap_path = s->result.bwrap_path[0] == '\0' ? NULL : s->result.bwrap_path,
         .module_id = s->module_id,
         .value = s->value.len > 0 ? &value : NULL,
     };
@@ -125,7 +123,7 @@ static void mark_truncation(const struct session *s)
     for (int i = 0; i < 2; i++) {
         char line[128];
         char text[132];
-        if (!streams[i]->truncated || !s->plan.output_passing || s->streams[i].fd >= 0 || !s->pass[i])
+        if (!streams[i]->truncated || !s->run.plan.output_passing || s->streams[i].fd >= 0 || !s->pass[i])
             continue;
         result_truncation_line(streams[i], line, sizeof line);
         int n = snprintf(text, sizeof text, "%s%s\n", streams[i]->ends_line || streams[i]->kept == 0 ? "" : "\n", line);
@@ -188,81 +186,86 @@ static int write_streams(struct session *s, const struct buf *document)
     return r;
 }
 
-int session_plan(struct session *s)
+/* Test programs only: the release program has no switches. */
+static int tune(struct host *host, struct cordon_error *err)
 {
-    struct cordon_error *err = &s->result.error;
     const char *unknown = NULL;
-    int r = layer_probe(&s->host, &s->arena, &s->options.policy, environ, err);
-    if (r < 0)
-        return r;
-    if (switches_read(&s->host, environ, &unknown) < 0)
+    if (switches_read(host, environ, &unknown) < 0)
         return err_set(err, CORDON_ERROR_USAGE, CORDON_LAYER_PLAN, 0, "switch off", unknown);
-    if (host_off(&s->host, OFF_USERNS)) {
-        struct cordon_error met = {0};
-        err_set(&met, CORDON_ERROR_SETUP, CORDON_LAYER_NAMESPACES, EPERM, "make namespaces", "clone3");
-        r = layer_refusal_note(&s->host, &s->arena, &s->options.policy, REFUSAL_USERNS, &met, err);
-        if (r < 0)
-            return r;
-    }
-    const struct plan_request request = {.policy = &s->options.policy,
-                                         .host = &s->host,
-                                         .command = s->options.command,
-                                         .caller_env = environ,
-                                         .guard = s->guard,
-                                         .tty = s->options.tty};
-    return plan_compile(&s->plan, &s->arena, &request, err);
+    return 0;
 }
 
+int session_plan(struct session *s)
+{
+    s->run = (struct backend_run){.policy = &s->options.policy,
+                                  .arena = &s->arena,
+                                  .command = s->options.command,
+                                  .env = environ,
+                                  .guard = s->guard,
+                                  .tty = s->options.tty,
+                                  .result = &s->result,
+                                  .unsafe_known = s->options.unsafe_no_isolation,
+                                  .tune = tune};
+    return backend_plan(&s->run);
+}
+
+/* Where a host refuses something, that shows only by trying: all but the command itself. */
 int session_print_plan(struct session *s)
 {
     BUF_AUTO text = BUF_INIT(DOCUMENT_MAX);
-    plan_print(&s->plan, &text);
+    backend_rehearse(&s->run);
+    if (s->result.error.kind != CORDON_ERROR_NONE) {
+        session_refuse(s);
+        return session_conclude(s, session_exit(s));
+    }
+    plan_print(&s->run.plan, &text);
     return text.failed || fd_write_all(STDOUT_FILENO, text.data, text.len) < 0 ? EXIT_SETUP : 0;
 }
 
 void session_refuse(struct session *s)
 {
-    verdict_refused(&s->result);
-    if (s->plan.policy != NULL)
-        ledger_fill(&s->result.ledger, &s->plan, 0, false);
+    ending_refused(&s->result);
+    if (s->run.plan.policy != NULL)
+        ledger_fill(&s->result.ledger, &s->run.plan, 0, false);
+}
+
+static int next_signal(int signals)
+{
+    struct signalfd_siginfo info;
+    return read(signals, &info, sizeof info) == (ssize_t)sizeof info ? (int)info.ssi_signo : 0;
 }
 
 /* Until the run is over: its own events, the caller's terminal, the live line. */
-static void watch_run(struct supervisor *supervisor, struct cli_terminal *terminal, struct progress *progress)
+static void watch_run(struct backend_run *run, struct cli_terminal *terminal, struct progress *progress)
 {
-    if (terminal->signals < 0 && progress->timer < 0) {
-        while (!supervisor_step(supervisor, true)) {
-        }
-        return;
-    }
-    struct pollfd fds[] = {{.fd = supervisor->epoll, .events = POLLIN},
-                           {.fd = terminal->signals, .events = POLLIN},
-                           {.fd = progress->timer, .events = POLLIN}};
     bool over = false;
     while (!over) {
+        struct pollfd fds[] = {{.fd = backend_descriptor(run), .events = POLLIN},
+                               {.fd = terminal->signals, .events = POLLIN},
+                               {.fd = progress->timer, .events = POLLIN}};
         if (poll(fds, 3, -1) < 0)
             continue; /* a signal that is not ours */
         if (fds[1].revents != 0)
-            cli_terminal_signal(terminal, supervisor);
+            cli_terminal_signal(terminal, run);
         if (fds[2].revents != 0)
             progress_tick(progress);
-        over = supervisor_step(supervisor, false);
+        over = backend_step(run, false);
     }
 }
 
-/* The run itself, and another one where the host refuses something. */
-static void run_plan(struct session *s, struct supervisor *supervisor, const struct supervisor_options *options,
-                     struct cli_terminal *terminal, struct progress *progress)
+static void carry_out(struct session *s, struct cli_terminal *terminal, struct progress *progress)
 {
-    bool running = supervisor_start(supervisor, &s->plan, &s->host, options, &s->result) == 0;
+    struct backend_run *run = &s->run;
+    bool over = backend_start(run) < 0;
     cli_terminal_pass_keys(terminal);
     if (s->options.progress)
-        progress_begin(progress, supervisor);
-    do {
-        if (running)
-            watch_run(supervisor, terminal, progress);
-        running = supervisor_fall_back(supervisor, &s->plan, &s->host);
-    } while (running);
+        progress_begin(progress, run);
+    if (!over && (terminal->signals >= 0 || progress->timer >= 0)) {
+        watch_run(run, terminal, progress);
+        over = true;
+    }
+    while (!over)
+        over = backend_step(run, true);
     progress_end(progress);
 }
 
@@ -281,28 +284,30 @@ static void tell_violation(void *context, const struct result_violation *violati
 
 static void supervise(struct session *s)
 {
-    struct supervisor *supervisor = &s->supervisor;
+    struct backend_run *run = &s->run;
     struct cli_terminal terminal = CLI_TERMINAL_INIT;
     struct progress progress = PROGRESS_INIT;
     struct telling telling = {.notes = &s->notes, .progress = &progress};
     s->notes.quiet = s->options.quiet;
-    struct supervisor_options options = {
+    run->wishes = (struct run_wishes){
         .input = s->input,
         .capture = s->capture || wants_document(s),
         .ledger = s->ledger || wants_document(s),
         .before_output = s->options.progress ? progress_erase : NULL,
         .user = &progress,
         .signals = s->signals,
+        .next_signal = next_signal,
         .death_signal = true,
         .quick_end = true,
+        .last = true,
         .arguments = s->arguments,
         .arguments_size = s->arguments_size,
         .on_violation = s->tell_violations ? tell_violation : NULL,
         .on_violation_context = &telling,
     };
     for (int i = 0; i < 2; i++)
-        options.output[i] = s->streams[i].fd >= 0 ? s->streams[i].fd : s->pass[i] ? 1 + i : -1;
-    if (s->plan.wipe)
+        run->wishes.output[i] = s->streams[i].fd >= 0 ? s->streams[i].fd : s->pass[i] ? 1 + i : -1;
+    if (run->plan.wipe)
         wipe_environment();
     int r = s->options.tty ? cli_terminal_begin(&terminal) : 0;
     if (r < 0) {
@@ -311,10 +316,10 @@ static void supervise(struct session *s)
         session_refuse(s);
         return;
     }
-    run_plan(s, supervisor, &options, &terminal, &progress);
+    carry_out(s, &terminal, &progress);
     cli_terminal_end(&terminal);
-    supervisor_conclude(supervisor);
-    s->lost = supervisor_lost_output(supervisor);
+    backend_finish(run);
+    s->lost = run->lost_output;
 }
 
 void session_run(struct session *s)
@@ -329,7 +334,7 @@ void session_run(struct session *s)
     supervise(s);
     if (s->lost != 0) {
         struct cordon_error lost = {0};
-        err_set(&lost, CORDON_ERROR_IO, CORDON_LAYER_OUTPUT, s->lost, "pass on output", s->plan.command);
+        err_set(&lost, CORDON_ERROR_IO, CORDON_LAYER_OUTPUT, s->lost, "pass on output", s->run.plan.command);
         message_error(&lost);
     }
 }
@@ -380,7 +385,8 @@ static int copy_command(struct session *s)
 
 static void add_warning(void *result, const char *pointer, const char *text)
 {
-    result_warn(result, "%s (policy %s)", text, pointer);
+    if (strcmp(pointer, "/backend") != 0) /* whoever carries it out says more */
+        result_warn(result, "%s (policy %s)", text, pointer);
 }
 
 int session_open(struct session *s, int argc, char **argv)
@@ -409,8 +415,6 @@ void session_init(struct session *s)
     s->notes.fix = "write to a place that --rw names, or to the current directory where the profile makes it "
                    "writable";
     result_init(&s->result);
-    s->result.backend_kind = "native";
-    s->result.backend_effective = true;
 }
 
 void session_release(struct session *s)

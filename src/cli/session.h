@@ -5,20 +5,16 @@
  */
 #pragma once
 
+#include "backend/backend.h"
 #include "cli/options.h"
 #include "cli/outfile.h"
 #include "cli/violation.h"
-#include "plan/plan.h"
-#include "result/result.h"
-#include "supervisor/supervisor.h"
 
 struct session {
     struct arena arena;
     struct run_options options;
-    struct host host;
-    struct plan plan;
+    struct backend_run run;
     struct result result;
-    struct supervisor supervisor;
     struct outfile document, streams[2];
     int signals; /* owned */
     char *arguments;

@@ -84,7 +84,7 @@ void cli_terminal_pass_keys(struct cli_terminal *t)
         tcsetattr(STDIN_FILENO, TCSADRAIN, &t->ours);
 }
 
-void cli_terminal_signal(struct cli_terminal *t, struct supervisor *s)
+void cli_terminal_signal(struct cli_terminal *t, struct backend_run *run)
 {
     struct signalfd_siginfo info;
     struct winsize size;
@@ -97,7 +97,7 @@ void cli_terminal_signal(struct cli_terminal *t, struct supervisor *s)
             tcsetattr(STDIN_FILENO, TCSADRAIN, &t->ours);
     }
     if (ioctl(STDIN_FILENO, TIOCGWINSZ, &size) == 0 || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
-        supervisor_resize(s, &size);
+        backend_resize(run, size.ws_row, size.ws_col);
 }
 
 void cli_terminal_end(struct cli_terminal *t)

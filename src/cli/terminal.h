@@ -8,7 +8,7 @@
 #include <sys/types.h>
 #include <termios.h>
 
-#include "supervisor/supervisor.h"
+#include "backend/backend.h"
 
 struct cli_terminal {
     bool raw;             /* standard input is a terminal, to be put in order at the end */
@@ -23,11 +23,11 @@ struct cli_terminal {
 /* 0 or -errno. Without a terminal on standard input there is only the size to follow. */
 int cli_terminal_begin(struct cli_terminal *t);
 
-/* From now on keys pass through; not before the supervisor has seen what the terminal is like. */
+/* From now on keys pass through; not before the backend has seen what the terminal is like. */
 void cli_terminal_pass_keys(struct cli_terminal *t);
 
 /* When `signals` is readable. */
-void cli_terminal_signal(struct cli_terminal *t, struct supervisor *s);
+void cli_terminal_signal(struct cli_terminal *t, struct backend_run *run);
 
 /* Idempotent. */
 void cli_terminal_end(struct cli_terminal *t);

@@ -10,5 +10,5 @@ struct violation_notes {
     uint64_t seen[VIOLATIONS_MAX]; /* hashes of paths */
 };
 
-/* For on_violation of struct supervisor_options; `notes` is a struct violation_notes. */
+/* For on_violation of struct run_wishes; `notes` is a struct violation_notes. */
 void violation_say(void *notes, const struct result_violation *violation);

@@ -101,6 +101,8 @@ static const struct probe probes[DOCTOR_COUNT] = {
                         {ABOUT_CALL, "cgroup1", NULL}},
     [DOCTOR_BWRAP] = {"bwrap", BACKENDS, "--backend bwrap", "", false, SPECIAL, 0, NULL,
                       {ABOUT_CALL, "bwrap", NULL}},
+    [DOCTOR_POSIX] = {"posix", BACKENDS, "--backend posix", "", false, SPECIAL, 0, NULL,
+                      {ABOUT_CALL, "posix", NULL}},
 };
 
 const char *doctor_key(enum doctor_id id)
@@ -223,7 +225,7 @@ void doctor_examine(struct doctor *out, const struct doctor_options *options)
             examine_one(out, (enum doctor_id)i);
     }
     doctor_host_cgroup(out);
-    doctor_host_bwrap(out, options->path);
+    doctor_host_backends(out, options->path);
     doctor_try_profile(&out->standard, PROFILE_STAGE);
     explain_trial(out, &out->standard);
     if (options->profile < 0)

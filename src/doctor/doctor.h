@@ -40,6 +40,7 @@ enum doctor_id {
     DOCTOR_CGROUP2,
     DOCTOR_CGROUP1,
     DOCTOR_BWRAP,
+    DOCTOR_POSIX,
     DOCTOR_COUNT,
 };
 

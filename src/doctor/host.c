@@ -134,10 +134,14 @@ static int try_bwrap(const char *path)
     return status;
 }
 
-void doctor_host_bwrap(struct doctor *d, const char *path)
+void doctor_host_backends(struct doctor *d, const char *path)
 {
     struct doctor_answer *answer = &d->answers[DOCTOR_BWRAP];
     struct doctor_cause *cause = &answer->cause;
+    struct doctor_answer *posix = &d->answers[DOCTOR_POSIX];
+    posix->available = true;
+    snprintf(posix->cause.reason, sizeof posix->cause.reason,
+             "everywhere: open files and output are limited, nothing is isolated; auto never takes it");
     if (bwrap_find(&d->bwrap, path) < 0) {
         if (d->bwrap.why != NULL)
             snprintf(cause->reason, sizeof cause->reason, "%.200s is not taken: %s",

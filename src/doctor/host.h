@@ -4,4 +4,4 @@
 #include "doctor/doctor.h"
 
 void doctor_host_cgroup(struct doctor *d);
-void doctor_host_bwrap(struct doctor *d, const char *path);
+void doctor_host_backends(struct doctor *d, const char *path);

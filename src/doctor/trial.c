@@ -37,7 +37,7 @@ static void judge(struct doctor_trial *out, const struct result *result)
     out->enforceable = result->status == STATUS_OK && missing == CAPABILITY_COUNT;
     if (out->enforceable)
         snprintf(out->cause.reason, sizeof out->cause.reason,
-                 "a run of `true` had all that the profile asks for");
+                 "a run of `true` by the backend %s had all that the profile asks for", result->backend_kind);
     else if (result->error.kind != CORDON_ERROR_NONE)
         say(out, &result->error);
     else if (missing < CAPABILITY_COUNT)

@@ -62,11 +62,14 @@ int layer_identity_map_child(const struct layer_identity *self, int pid, struct 
 
 int layer_identity_switch(const struct plan *plan, struct cordon_error *err)
 {
+    /* In a user namespace of our own the map is in force already; bwrap is yet to make its own. */
+    const uid_t uid = plan_hosted(plan) ? plan->uid_host : plan->uid_inside;
+    const gid_t gid = plan_hosted(plan) ? plan->gid_host : plan->gid_inside;
     long r = sys_call(SYS_setgroups, 0, 0);
     if (r == 0)
-        r = sys_call(SYS_setresgid, plan->gid_inside, plan->gid_inside, plan->gid_inside);
+        r = sys_call(SYS_setresgid, gid, gid, gid);
     if (r == 0)
-        r = sys_call(SYS_setresuid, plan->uid_inside, plan->uid_inside, plan->uid_inside);
+        r = sys_call(SYS_setresuid, uid, uid, uid);
     /* The change cleared it, and a process that is not dumpable does not own its /proc files. */
     if (r == 0)
         r = sys_prctl(PR_SET_DUMPABLE, 1, 0);

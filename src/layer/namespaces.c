@@ -12,7 +12,7 @@
 
 uint64_t layer_namespaces_of_clone(const struct plan *plan)
 {
-    return plan->bare ? 0 : CLONE_NEWUSER | (plan->pidns ? CLONE_NEWPID : 0);
+    return plan_hosted(plan) ? 0 : CLONE_NEWUSER | (plan->pidns ? CLONE_NEWPID : 0);
 }
 
 uint64_t layer_namespaces_of_init(const struct plan *plan)

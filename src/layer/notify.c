@@ -18,13 +18,17 @@
 #define NOTIF_SYNC_WAKE_UP 1u
 #define ADDFD_SEND 2u /* SECCOMP_ADDFD_FLAG_SEND, 5.14 */
 
-int layer_notify_install(unsigned set)
+int layer_notify_load(const struct sock_fprog *program)
 {
-    const struct sock_fprog *program = layer_seccomp_listener(set);
     long fd = sys_call(SYS_seccomp, SECCOMP_SET_MODE_FILTER, LISTENER | WAIT_KILLABLE, program);
     if (fd == -EINVAL)
         fd = sys_call(SYS_seccomp, SECCOMP_SET_MODE_FILTER, LISTENER, program);
     return (int)fd;
+}
+
+int layer_notify_install(unsigned set)
+{
+    return layer_notify_load(layer_seccomp_listener(set));
 }
 
 bool layer_notify_forks_proven(void)

@@ -29,6 +29,9 @@ struct notify_call {
 /* The listener for `set` (enum listen_set), or -errno: EBUSY below somebody else's listener, EINVAL on
  * kernels without. */
 int layer_notify_install(unsigned set);
+/* The same by a program of one's own. */
+struct sock_fprog;
+int layer_notify_load(const struct sock_fprog *program);
 
 /* True if such a call is answered by its owner, which must be waiting for it. */
 bool layer_notify_forks_proven(void);

@@ -20,23 +20,23 @@ static const char *rlimit_name(int resource)
                                       : "RLIMIT_CORE";
 }
 
-int layer_rlimits_apply(const struct plan *plan, uint32_t *proof, struct cordon_error *err)
+int layer_rlimits_apply(const struct plan *plan, int pid, uint32_t *proof, struct cordon_error *err)
 {
     for (size_t i = 0; i < plan->rlimit_count; i++) {
         const struct plan_rlimit *want = &plan->rlimits[i];
         struct rlimit set = {.rlim_cur = want->soft, .rlim_max = want->hard};
         struct rlimit seen;
-        long r = sys_prlimit(want->resource, NULL, &seen);
+        long r = sys_prlimit(pid, want->resource, NULL, &seen);
         if (r == 0) {
             /* An ordinary caller cannot raise its own hard limit; a lower one is stricter. */
             if (set.rlim_max > seen.rlim_max)
                 set.rlim_max = seen.rlim_max;
             if (set.rlim_cur > set.rlim_max)
                 set.rlim_cur = set.rlim_max;
-            r = sys_prlimit(want->resource, &set, NULL);
+            r = sys_prlimit(pid, want->resource, &set, NULL);
         }
         if (r == 0)
-            r = sys_prlimit(want->resource, NULL, &seen);
+            r = sys_prlimit(pid, want->resource, NULL, &seen);
         if (r < 0)
             return fail(err, CORDON_LAYER_RLIMITS, r, "set limit", rlimit_name(want->resource));
         if (want->resource == RLIMIT_NOFILE && seen.rlim_max <= plan->nofile)

@@ -6,7 +6,8 @@
 
 #include "plan/plan.h"
 
-int layer_rlimits_apply(const struct plan *plan, uint32_t *proof, struct cordon_error *err);
+/* On the process `pid`; 0: one's own. */
+int layer_rlimits_apply(const struct plan *plan, int pid, uint32_t *proof, struct cordon_error *err);
 
 /*
  * A session keyring of its own. 0 with PROOF_KEYRING; 1 without it, if the user's key quota is

@@ -23,7 +23,7 @@ static const char *const switch_names[] = {
     [OFF_RLIMITS] = "rlimits",   [OFF_KEYRING] = "keyring", [OFF_CAPABILITIES] = "capabilities",
     [OFF_WATCHER] = "watcher",   [OFF_WIPE] = "wipe",
     [OFF_USERNS] = "userns",     [OFF_GATE] = "gate",        [OFF_LISTENER] = "listener",
-    [OFF_HIDE] = "hide",
+    [OFF_HIDE] = "hide",         [OFF_NATIVE] = "native",     [OFF_BWRAP] = "bwrap",
 };
 
 const char *host_switch_name(enum host_switch s)

@@ -118,7 +118,7 @@ int layer_refusal_note(struct host *host, struct arena *arena, const struct poli
     }
     refused->userns = true;
     err_remedy(&refused->error, cause_of(met->errnum));
-    int r = layer_workdir_name(refused->work_dir, sizeof refused->work_dir);
+    int r = layer_workdir_name(host->work_dir, sizeof host->work_dir);
     if (r < 0)
         return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_PLAN, -r, "name a work directory", "getrandom");
     r = policy->fs_mode == FS_GUARD ? list_top(host, arena) : 0;

@@ -216,6 +216,32 @@ static int outside(const struct view *view, const struct spot *spot)
     return error;
 }
 
+/* Names in /dev stand for devices; that one is ours, and what is missing in it is no file of the host's. */
+static bool among_devices(const struct spot *spot)
+{
+    char dir[PATH_MAX];
+    return spot->dir >= 0 && task_own_link(spot->dir, dir) >= 0 &&
+           (strcmp(dir, "/dev") == 0 || strcmp(dir, "/dev/pts") == 0);
+}
+
+/*
+ * Python keeps bytecode beside its sources, wherever they lie, and goes on without it where it cannot.
+ * In the project that is a cache, or a violation; elsewhere only root could, and nobody means it.
+ */
+static bool is_foreign_bytecode(const struct plan_guard *guard, const struct spot *spot)
+{
+    static const char name[] = "/__pycache__";
+    char path[PATH_MAX];
+    if (spot_text(spot, path) < 0 || (guard->root != NULL && policy_path_beneath(path, guard->root)))
+        return false;
+    for (const char *p = strstr(path, name); p != NULL; p = strstr(p + 1, name)) {
+        const char end = p[sizeof name - 1];
+        if (end == '/' || end == '\0')
+            return true;
+    }
+    return false;
+}
+
 struct prediction predict(struct attempt *attempt, const struct spot spots[2], const struct view *view)
 {
     struct prediction p = {.outcome = OUTCOME_OWN};
@@ -226,8 +252,11 @@ struct prediction predict(struct attempt *attempt, const struct spot spots[2], c
         p.culprit = 1;
     else if (attempt->act == ACT_RENAME && view_writable(view, spot_place(&spots[0])))
         p.culprit = 1;
+    const struct spot *culprit = &spots[p.culprit];
+    if (among_devices(culprit))
+        return p;
     if (error == 0)
-        error = outside(view, &spots[p.culprit]);
+        error = is_foreign_bytecode(&view->plan->guard, culprit) ? EROFS : outside(view, culprit);
     p.outcome = error == 0 ? OUTCOME_VIOLATION : OUTCOME_ERROR;
     p.error = error;
     return p;

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <string.h>
 
+#include "listener/ids.h"
 #include "listener/predict.h"
 #include "sys/files.h"
 #include "sys/process.h"
@@ -93,6 +94,15 @@ static bool harmless(const struct serve *s, const struct attempt *a, const struc
     return true;
 }
 
+/* 0: the kernel's answer is the one that it would give outside. */
+static int permit(const struct serve *s, const struct attempt *a, struct spot *spot)
+{
+    if (a->act != ACT_OWNER || !ids_unknown(a->call, s->plan))
+        return 0;
+    spot_look(spot);
+    return spot->target < 0 ? 0 : -EPERM;
+}
+
 static void judge(struct serve *s, struct attempt *a, struct spot spots[2])
 {
     for (unsigned i = 0; i < a->count; i++)
@@ -118,8 +128,10 @@ static void handle(struct serve *s, const struct notify_call *call)
         r = spot_find(&spots[i], &s->view, call->task, &attempt.what[i]);
     if (r == -EPERM || (r == -EACCES && s->view.root < 0))
         s->records->unseen++;
-    if (r < 0 || harmless(s, &attempt, spots))
+    if (r < 0)
         layer_notify_answer(s->listener, call, 0);
+    else if (harmless(s, &attempt, spots))
+        layer_notify_answer(s->listener, call, permit(s, &attempt, &spots[0]));
     else
         judge(s, &attempt, spots);
     spot_release(&spots[0]);
@@ -166,7 +178,10 @@ void serve(struct serve *s)
             continue;
         }
         __atomic_store_n(&s->records->begun, s->records->begun + 1, __ATOMIC_RELAXED);
-        handle(s, &call);
+        if (ids_only(&call))
+            layer_notify_answer(s->listener, &call, ids_unknown(&call, s->plan) ? -EPERM : 0);
+        else
+            handle(s, &call);
         __atomic_store_n(&s->records->done, s->records->begun, __ATOMIC_RELAXED);
     }
 }

@@ -11,6 +11,7 @@
 #include "sys/landlock.h"
 
 #define FIXED_RULES 32
+#define OWN_PATH "without user namespaces a directory can only be had at its own path"
 
 #define READ (LL_EXECUTE | LL_READ_FILE | LL_READ_DIR)
 #define WRITE                                                                                 \
@@ -82,6 +83,11 @@ static int refuse(struct plan_build *b, const char *what, const char *subject, c
     return -EOPNOTSUPP;
 }
 
+int plan_refuse_elsewhere(struct plan_build *b, const char *path, const char *why)
+{
+    return refuse(b, "show at another path", path, why);
+}
+
 static int allow_listed(struct plan_build *b)
 {
     const struct policy_binds *lists[2] = {&b->policy.rw, &b->policy.ro};
@@ -92,8 +98,7 @@ static int allow_listed(struct plan_build *b)
             if (k == 1 && plan_shown_by_system(b, bind))
                 continue;
             if (strcmp(bind->host, bind->sandbox) != 0)
-                return refuse(b, "show at another path", bind->sandbox,
-                              "without user namespaces a directory can only be had at its own path");
+                return plan_refuse_elsewhere(b, bind->sandbox, OWN_PATH);
             allow(b, bind->host, k == 0 ? READ | WRITE : READ,
                   STEP_LISTED | (bind->optional ? (unsigned)STEP_OPTIONAL : 0));
         }
@@ -110,7 +115,8 @@ static bool beneath_writable(const struct plan_build *b, const char *path)
         if (policy_path_beneath(path, rw->items[i].host))
             return true;
     }
-    return (b->policy.rw_cwd && policy_path_beneath(path, b->request->host->cwd)) ||
+    const char *cwd = b->policy.rw_cwd ? b->request->host->cwd : NULL; /* it may be gone */
+    return (cwd != NULL && policy_path_beneath(path, cwd)) ||
            (b->policy.work == WORK_HOST && policy_path_beneath(path, b->policy.work_host));
 }
 
@@ -148,11 +154,10 @@ int plan_build_bare_files(struct plan_build *b)
         return refuse(b, "give a network of its own", "loopback",
                       "without user namespaces there is only the host's network, or none");
     if (b->request->work.given)
-        return refuse(b, "show at another path", "/work",
-                      "without user namespaces a directory can only be had at its own path");
+        return plan_refuse_elsewhere(b, "/work", OWN_PATH);
     plan->gap = gap_of(b);
     if (policy->work == WORK_PRIVATE || policy->private_tmp)
-        plan->work_dir = host->refused.work_dir;
+        plan->work_dir = host->work_dir;
 
     if (policy->fs_mode == FS_GUARD)
         allow_host(b);
@@ -166,66 +171,4 @@ int plan_build_bare_files(struct plan_build *b)
     if (policy->work == WORK_HOST)
         allow(b, policy->work_host, READ | WRITE, STEP_LISTED);
     return allow_listed(b);
-}
-
-/* What the payload finds where others have /work; NULL: nothing. */
-static const char *work_of(const struct plan_build *b)
-{
-    return b->policy.work == WORK_HOST      ? b->policy.work_host
-           : b->policy.work == WORK_PRIVATE ? b->plan->work_dir
-                                            : NULL;
-}
-
-/* `path` with its /work exchanged; itself if it has none; NULL if out of memory. */
-static const char *translate(struct plan_build *b, const char *path)
-{
-    const char *work = work_of(b);
-    if (work == NULL || strncmp(path, "/work", 5) != 0 || (path[5] != '\0' && path[5] != '/'))
-        return path;
-    return arena_printf(b->arena, "%s%s", work, path + 5);
-}
-
-const char *plan_bare_directory(struct plan_build *b)
-{
-    if (b->policy.cwd != NULL)
-        return translate(b, b->policy.cwd);
-    if (b->policy.fs_mode == FS_GUARD || b->policy.rw_cwd || work_of(b) == NULL)
-        return b->request->host->cwd;
-    return work_of(b);
-}
-
-static bool policy_sets(const struct policy *policy, const char *name)
-{
-    for (size_t i = 0; i < policy->env.set.count; i++) {
-        if (strcmp(policy->env.set.items[i].name, name) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* Values that lead to /work lead to what stands for it, and so does TMPDIR: there is no other place. */
-char **plan_bare_environment(struct plan_build *b, char **envp)
-{
-    const bool own_tmp = b->plan->work_dir != NULL && !policy_sets(&b->policy, "TMPDIR");
-    size_t count = 0;
-    while (envp[count] != NULL)
-        count++;
-    char **out = arena_array(b->arena, count + 2, sizeof *out);
-    if (out == NULL)
-        return NULL;
-    size_t n = 0;
-    for (size_t i = 0; i < count; i++) {
-        const char *equals = strchr(envp[i], '=');
-        if (own_tmp && strncmp(envp[i], "TMPDIR=", 7) == 0)
-            continue;
-        const char *value = translate(b, equals + 1);
-        out[n] = value == equals + 1 ? envp[i]
-                 : value == NULL     ? NULL
-                                     : arena_printf(b->arena, "%.*s=%s", (int)(equals - envp[i]), envp[i], value);
-        if (out[n++] == NULL)
-            return NULL;
-    }
-    if (own_tmp && (out[n++] = arena_printf(b->arena, "TMPDIR=%s", b->plan->work_dir)) == NULL)
-        return NULL;
-    return out;
 }

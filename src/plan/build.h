@@ -19,12 +19,28 @@ int plan_build_claims(struct plan_build *b);  /* the ledger's side; decides on p
 
 /* The same for the tier without namespaces. */
 int plan_build_bare_files(struct plan_build *b);
-char **plan_bare_environment(struct plan_build *b, char **envp);
-const char *plan_bare_directory(struct plan_build *b);
 void plan_bare_claims(struct plan_build *b);
 /* False where the words are those of the first tier. */
 bool plan_bare_details(const struct plan *plan, enum capability c, struct plan_words *out);
 int plan_bare_refusal(struct plan_build *b, enum capability missing);
+
+/* What stands for /work where the payload sees the host's own paths. */
+char **plan_work_environment(struct plan_build *b, char **envp);
+const char *plan_work_directory(struct plan_build *b);
+
+/* The same for bwrap, which makes the tree of the first tier in its own way. */
+void plan_bwrap_claims(struct plan_build *b);
+bool plan_bwrap_details(const struct plan *plan, enum capability c, struct plan_words *out);
+
+/* Sockets in the file system, which are reached by whoever can name them: words, or "". */
+const char *plan_named_sockets(const struct policy *policy);
+
+/* The same for the backends that know only POSIX. */
+int plan_build_portable_files(struct plan_build *b);
+void plan_portable_claims(struct plan_build *b);
+
+/* A bind that no backend without mounts can give; -EOPNOTSUPP. */
+int plan_refuse_elsewhere(struct plan_build *b, const char *path, const char *why);
 
 static inline void claim_holds(struct plan_claim *c, const char *mechanism, uint32_t proof)
 {

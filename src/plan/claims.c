@@ -232,6 +232,12 @@ int plan_build_claims(struct plan_build *b)
     processes(b);
     if (plan->bare)
         plan_bare_claims(b);
+    else if (plan->bwrap != NULL)
+        plan_bwrap_claims(b);
+    else if (plan_portable(plan))
+        plan_portable_claims(b);
+    /* Whoever chose no isolation by its name has been told, and is told again by the ledger. */
+    const bool accepted = b->policy.allow_partial || plan->backend == BACKEND_NONE;
 
     int missing = -1;
     for (int i = 0; i < CAPABILITY_COUNT; i++) {
@@ -242,12 +248,12 @@ int plan_build_claims(struct plan_build *b)
             claim_cannot(c, "not asked for");
         } else if (c->mechanism == NULL) {
             missing = missing < 0 ? i : missing;
-        } else if (!b->policy.allow_partial) {
+        } else if (!accepted) {
             must_be_seen(plan, c);
         }
     }
     int r = requirements(b);
-    if (r == 0 && missing >= 0 && !b->policy.allow_partial) {
+    if (r == 0 && missing >= 0 && !accepted) {
         if (plan->bare)
             return plan_bare_refusal(b, (enum capability)missing);
         r = -EOPNOTSUPP;

@@ -14,10 +14,10 @@ static void identity(struct plan_build *b)
     const struct host *host = b->request->host;
     const bool nobody = b->policy.uid == UID_NOBODY;
 
-    plan->switch_user = host->uid == 0;
+    plan->switch_user = host->uid == 0 && !plan_portable(plan);
     plan->uid_host = plan->switch_user ? host->spare_uid : host->uid;
     plan->gid_host = plan->switch_user ? (gid_t)host->spare_uid : host->gid;
-    if (plan->bare) { /* there is no other number than the host's */
+    if (plan_on_host_paths(plan)) { /* there is no other number than the host's */
         plan->uid_inside = plan->uid_host;
         plan->gid_inside = plan->gid_host;
     } else {
@@ -34,6 +34,11 @@ static void namespaces(struct plan_build *b)
 
     plan->keyring = !host_off(host, OFF_KEYRING) && !plan_off(b, CAP_IPC);
     plan->wipe = !host_off(host, OFF_WIPE) && !plan_off(b, CAP_ENVIRONMENT);
+    if (plan_portable(plan)) {
+        plan->keyring = plan->wipe = plan->drop_caps = false;
+        plan->host_proc = true;
+        return;
+    }
     if (plan->bare) {
         plan->host_proc = true;
         plan->gate = !host_off(host, OFF_GATE) && !plan_off(b, CAP_PROCESSES);
@@ -45,13 +50,18 @@ static void namespaces(struct plan_build *b)
     plan->loopback = plan->netns && b->policy.net == NET_LOOPBACK;
     plan->ipcns = !host_off(host, OFF_IPCNS) && !plan_off(b, CAP_IPC);
     plan->cgroupns = true;
+    if (plan->bwrap != NULL) {
+        plan->gate = true; /* by it bwrap's own exec is seen */
+        plan->loopback = plan->netns; /* bwrap brings it up in any case */
+        plan->host_proc = false;
+    }
 }
 
-/* What was asked for and is not built into this version is refused by name, never ignored. */
+/* What was asked for and this backend does not have is refused by name, never ignored. */
 static int refuse_unbuilt(struct plan_build *b)
 {
-    const enum policy_backend backend = b->policy.backend;
-    const char *what = backend != BACKEND_AUTO && backend != BACKEND_NATIVE ? policy_backend_name(backend) : NULL;
+    const bool foreign = b->plan->backend != BACKEND_NATIVE;
+    const char *what = b->plan->tty && foreign ? "--tty" : b->policy.hide.count > 0 && foreign ? "hide" : NULL;
     if (b->plan->bare && b->plan->tty) {
         err_set(b->err, CORDON_ERROR_POLICY, CORDON_LAYER_PLAN, 0, "make a terminal for", b->request->command[0]);
         err_why(b->err, "this host refuses user namespaces, and a terminal of the host's is not given away");
@@ -60,7 +70,7 @@ static int refuse_unbuilt(struct plan_build *b)
     if (what == NULL)
         return 0;
     err_set(b->err, CORDON_ERROR_POLICY, CORDON_LAYER_PLAN, 0, "use", what);
-    err_why(b->err, "this version does not have it");
+    err_why(b->err, "only the native backend has it");
     return -EINVAL;
 }
 
@@ -71,16 +81,21 @@ int plan_compile(struct plan *plan, struct arena *arena, const struct plan_reque
         .plan = plan, .arena = arena, .request = request, .policy = *request->policy, .err = err};
     *plan = (struct plan){.arena = arena, .policy = request->policy, .host = request->host,
                            .work = request->work, .guard = request->guard, .tty = request->tty};
-    plan->bare = request->host->refused.userns;
+    plan->backend = request->backend == BACKEND_AUTO ? BACKEND_NATIVE : request->backend;
+    plan->bare = plan->backend == BACKEND_NATIVE && request->host->refused.userns;
+    plan->bwrap = plan->backend == BACKEND_BWRAP ? request->host->bwrap : NULL;
     identity(&b);
     namespaces(&b);
     plan_build_limits(&b);
     int r = refuse_unbuilt(&b);
     if (r == 0)
-        r = plan->bare ? plan_build_bare_files(&b) : plan_build_files(&b);
+        r = plan->bare             ? plan_build_bare_files(&b)
+            : plan_portable(plan) ? plan_build_portable_files(&b)
+                                  : plan_build_files(&b);
     if (r == 0 && plan->own_tree)
         r = plan_build_hide(&b);
-    plan->listen = plan->fs_mode == FS_GUARD && !host_off(request->host, OFF_LISTENER);
+    /* bwrap has a listener already, and a task can have one. */
+    plan->listen = plan->fs_mode == FS_GUARD && !host_off(request->host, OFF_LISTENER) && plan->backend == BACKEND_NATIVE;
     if (r == 0)
         r = plan_build_payload(&b);
     if (r < 0)

@@ -56,7 +56,7 @@ static void requested(const struct plan *plan, enum capability c, struct plan_wo
             put_word(out, policy_seccomp_name(policy->seccomp));
         return;
     case CAP_IPC:
-        put_word(out, plan->netns || plan->bare || plan_scopes_sockets(plan)
+        put_word(out, plan->netns || plan_on_host_paths(plan) || plan_scopes_sockets(plan)
                           ? "private"
                           : "private, but abstract sockets of the host's network");
         return;
@@ -72,7 +72,7 @@ static const char *route(const struct plan *plan, enum cgroup_controller c)
 }
 
 /* Sockets in the file system are reached by whoever can name them. */
-static const char *named_sockets(const struct policy *policy)
+const char *plan_named_sockets(const struct policy *policy)
 {
     if (policy->fs_mode == FS_GUARD)
         return "; unix sockets and fifos outside /run can still be reached";
@@ -206,7 +206,7 @@ static void details(const struct plan *plan, enum capability c, struct plan_word
     case CAP_IPC:
         SAY("own System V, queues%s and session keyring%s%s", plan->netns ? ", abstract sockets" : "",
             !plan->netns && plan_scopes_sockets(plan) ? "; abstract sockets outside cannot be reached" : "",
-            named_sockets(plan->policy));
+            plan_named_sockets(plan->policy));
         return;
     case CAP_DEVICES:
         SAY("null, zero, full, random, urandom and own pseudo-terminals");
@@ -225,6 +225,7 @@ void plan_describe(const struct plan *plan, enum capability c, struct plan_words
         requested(plan, c, out);
     if (claim->why != NULL)
         SAY("%s", claim->why);
-    else if (!plan->bare || !plan_bare_details(plan, c, out))
+    else if (!(plan->bare && plan_bare_details(plan, c, out)) &&
+             !(plan->bwrap != NULL && plan_bwrap_details(plan, c, out)))
         details(plan, c, out);
 }

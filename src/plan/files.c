@@ -560,7 +560,7 @@ int plan_build_files(struct plan_build *b)
         add(&t, STEP_PROC, "proc");
     else /* what stands in it is not all of this sandbox: nothing of that may be written */
         add_bind(&t, "/proc", "proc", plan->pidns ? STEP_RDONLY : 0);
-    if (!host_off(b->request->host, OFF_LANDLOCK))
+    if (!host_off(b->request->host, OFF_LANDLOCK) && plan->bwrap == NULL) /* it would forbid bwrap's mounts */
         plan->landlock_abi = b->request->host->landlock_abi;
     return t.failed ? plan_no_memory(b) : 0;
 }

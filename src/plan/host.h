@@ -27,6 +27,8 @@ enum host_switch {
     OFF_USERNS, /* as if this host refused them */
     OFF_GATE,   /* the fork gate of the tier without them */
     OFF_HIDE,   /* names that a policy hides */
+    OFF_NATIVE, /* as if this backend could not be used at all */
+    OFF_BWRAP,  /* as if there were none */
     OFF_LISTENER, /* nobody names violations */
     HOST_SWITCH_COUNT,
 };
@@ -56,7 +58,6 @@ struct host_refusals {
     const char *runtime_dir; /* the caller's, from the first plan: its environment is gone; or NULL */
 
     /* with userns */
-    char work_dir[HOST_WORK_SIZE]; /* a name for a directory that this run alone will have */
     const char **top;              /* in guard mode: the paths of what stands in "/"; NULL at the end */
 };
 
@@ -66,6 +67,7 @@ struct host_mount {
 };
 
 struct host {
+    const char *bwrap; /* a program that can be trusted; NULL: none was looked for, or found */
     uid_t uid;
     gid_t gid;
     unsigned groups;  /* supplementary groups of the caller */
@@ -75,6 +77,8 @@ struct host {
     struct host_top top[HOST_TOP_COUNT];
     bool nix_store;
     const char *cwd;  /* the caller's, absolute; NULL if it is gone */
+    char work_dir[HOST_WORK_SIZE]; /* a name for a directory that this run alone will have, where it
+                                      takes one */
     const char *home[2]; /* the caller's, by the user database and by $HOME, without links; or NULL */
     uid_t spare_uid;  /* with uid 0: a host uid that nobody uses, for this run */
     struct host_refusals refused;

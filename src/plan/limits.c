@@ -3,7 +3,7 @@
 
 static enum cgroup_version cgroup_for(const struct plan_build *b, enum cgroup_controller c)
 {
-    return host_off(b->request->host, OFF_CGROUP) ? CGROUP_NONE
+    return host_off(b->request->host, OFF_CGROUP) || plan_portable(b->plan) ? CGROUP_NONE
                                                   : b->request->host->cgroup.controllers[c].version;
 }
 
@@ -11,7 +11,7 @@ void plan_build_limits(struct plan_build *b)
 {
     struct plan *plan = b->plan;
     const struct policy_limits *limits = &b->policy.limits;
-    const bool watcher = !host_off(b->request->host, OFF_WATCHER);
+    const bool watcher = !host_off(b->request->host, OFF_WATCHER) && !plan_portable(b->plan);
 
     plan->cgroup = PLAN_CGROUP_INIT;
     plan->gate_tasks = POLICY_UNLIMITED;
@@ -30,12 +30,12 @@ void plan_build_limits(struct plan_build *b)
             plan->watch_memory = watcher;
     }
     if (limits->pids != POLICY_UNLIMITED && !plan_off(b, CAP_PIDS)) {
-        /* Init is a task of its own in both counts. */
+        /* Init is a task of its own in both counts; bwrap adds one that waits, and a pid 1. */
         if (cgroup_for(b, CGROUP_PIDS) != CGROUP_NONE)
-            plan->cgroup.pids = limits->pids + 1;
+            plan->cgroup.pids = limits->pids + (plan->bwrap != NULL ? 3 : 1);
         else if (plan->bare) /* there RLIMIT_NPROC would count all that this user runs */
             plan->gate_tasks = limits->pids;
-        else if (!host_off(b->request->host, OFF_RLIMITS))
+        else if (!host_off(b->request->host, OFF_RLIMITS) && !plan_portable(plan))
             plan->nproc = limits->pids + 1;
     }
     if (plan->cpu_ms != POLICY_UNLIMITED) {

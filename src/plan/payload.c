@@ -57,7 +57,7 @@ static void rlimits(struct plan_build *b)
     struct plan *plan = b->plan;
     const struct policy_limits *limits = &b->policy.limits;
 
-    if (host_off(b->request->host, OFF_RLIMITS))
+    if (host_off(b->request->host, OFF_RLIMITS) || plan->backend == BACKEND_NONE)
         return;
     limit(plan, RLIMIT_CORE, 1, 1); /* no file is that small, and only 1 stops a pipe of the host's */
     if (limits->nofile != POLICY_UNLIMITED && !plan_off(b, CAP_OPEN_FILES)) {
@@ -76,8 +76,8 @@ static void rlimits(struct plan_build *b)
 
 static const char *work_directory(struct plan_build *b)
 {
-    if (b->plan->bare)
-        return plan_bare_directory(b);
+    if (plan_on_host_paths(b->plan))
+        return plan_work_directory(b);
     if (!b->plan->own_tree && b->policy.cwd == NULL)
         return b->request->host->cwd;
     if (b->policy.cwd != NULL)
@@ -125,7 +125,7 @@ int plan_build_payload(struct plan_build *b)
         char **envp = policy_environment(&b->policy, caller, b->arena);
         if (envp != NULL && plan->tty)
             envp = with_term(b, envp);
-        plan->envp = envp != NULL && plan->bare ? plan_bare_environment(b, envp) : envp;
+        plan->envp = envp != NULL && plan_on_host_paths(plan) ? plan_work_environment(b, envp) : envp;
     }
     if (plan->envp == NULL)
         return plan_no_memory(b);

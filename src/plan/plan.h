@@ -128,10 +128,13 @@ struct plan {
     gid_t gid_inside, gid_host;
     bool switch_user; /* the caller is root: become uid_host */
 
-    bool bare;            /* the tier without namespaces: none of the following, no tree of its own */
-    bool gate;            /* bare: every fork asks init first */
+    enum policy_backend backend; /* who carries it out: native, bwrap, posix or none */
+    const char *bwrap;    /* with that backend: the program */
+    bool bare;            /* native's tier without namespaces: none of the following, no tree of its own */
+    bool gate;            /* bare: every fork asks init first; bwrap: every exec */
+    bool rehearsal;       /* everything is made, nothing is executed */
     uint64_t gate_tasks;  /* and gets EAGAIN if there are so many tasks; POLICY_UNLIMITED: never */
-    const char *work_dir; /* bare: stands for /work and /tmp, made and removed by this run; or NULL */
+    const char *work_dir; /* stands for /work and /tmp where there are no mounts, made and removed by this run; or NULL */
 
     /* namespaces: user, mount and uts always */
     bool netns, loopback, ipcns, cgroupns;
@@ -184,6 +187,7 @@ struct plan {
 struct plan_request {
     const struct policy *policy;
     const struct host *host;
+    enum policy_backend backend; /* auto means native */
     char *const *command;    /* NULL at the end */
     char *const *caller_env; /* NULL at the end */
     struct plan_work work;
@@ -198,6 +202,24 @@ struct plan_request {
  */
 int plan_compile(struct plan *plan, struct arena *arena, const struct plan_request *request,
                  struct cordon_error *err);
+
+/* Init is a process among the host's others, and not pid 1 of a namespace. */
+static inline bool plan_hosted(const struct plan *plan)
+{
+    return plan->bare || plan->bwrap != NULL;
+}
+
+/* Only what POSIX has: no init, no layers. */
+static inline bool plan_portable(const struct plan *plan)
+{
+    return plan->backend == BACKEND_POSIX || plan->backend == BACKEND_NONE;
+}
+
+/* The payload sees the host's files at their own paths. */
+static inline bool plan_on_host_paths(const struct plan *plan)
+{
+    return plan->bare || plan_portable(plan);
+}
 
 /* Landlock keeps abstract sockets outside of reach. */
 static inline bool plan_scopes_sockets(const struct plan *plan)

@@ -53,7 +53,9 @@ static void print_rule(const struct plan_rule *rule, struct buf *out)
 
 void plan_print(const struct plan *plan, struct buf *out)
 {
-    buf_puts(out, "command   ");
+    buf_printf(out, "backend   %s%s", policy_backend_name(plan->backend), plan->bwrap == NULL ? "" : " ");
+    put(out, plan->bwrap == NULL ? "" : plan->bwrap);
+    buf_puts(out, "\ncommand   ");
     for (char *const *a = plan->argv; *a != NULL; a++) {
         buf_puts(out, a == plan->argv ? "" : " ");
         put(out, *a);
@@ -62,8 +64,8 @@ void plan_print(const struct plan *plan, struct buf *out)
     put(out, plan->cwd);
     buf_printf(out, "\nidentity  uid %u gid %u inside, uid %u gid %u on the host\n",
                plan->uid_inside, plan->gid_inside, plan->uid_host, plan->gid_host);
-    if (plan->bare)
-        buf_puts(out, "spaces    none: this host refuses user namespaces\n");
+    if (plan_on_host_paths(plan))
+        buf_printf(out, "spaces    none%s\n", plan->bare ? ": this host refuses user namespaces" : "");
     else
         buf_printf(out, "spaces    user mount%s uts%s cgroup%s\n", plan->pidns ? " pid" : "",
                plan->ipcns ? " ipc" : "",

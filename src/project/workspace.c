@@ -46,7 +46,7 @@ static void set_names(struct workspace *w, unsigned run)
     snprintf(w->path, sizeof w->path, "%s/%s/%s", w->project->root, w->artifacts, name);
     snprintf(w->config, sizeof w->config, "%s/%s", w->path, CONFIG);
     name_of(name, sizeof name, WORKSPACE_BASE_TEMP, run);
-    snprintf(w->base_temp, sizeof w->base_temp, "%s/%s", w->artifacts, name);
+    snprintf(w->base_temp, sizeof w->base_temp, "%s/%s/%s", w->project->root, w->artifacts, name);
 }
 
 static bool exists(int dir, const char *stem, unsigned run)

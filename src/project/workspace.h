@@ -27,7 +27,7 @@ struct workspace {
     unsigned run;
     char artifacts[PATH_MAX];           /* from the root: "tests/artifacts" */
     char path[2 * PATH_MAX + 80];       /* absolute; never longer than PATH_MAX in the end */
-    char base_temp[PATH_MAX + 80];      /* from the root */
+    char base_temp[2 * PATH_MAX + 80];  /* absolute: the command may start elsewhere */
     char config[2 * PATH_MAX + 160];    /* absolute; of the generated configuration */
 
     int parent;  /* owned; tests/artifacts */

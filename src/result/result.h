@@ -54,6 +54,7 @@ struct result {
     uint64_t processes; /* tasks that were seen to end inside, the payload among them */
     const char *backend_kind; /* static: "native" */
     bool backend_effective;
+    char bwrap_path[4096];    /* with that backend: the program; else empty */
     struct result_violations violations;
     struct cordon_error error; /* with INTERNAL_ERROR and SPAWN_FAILED */
     char warnings[8][256];

@@ -3,7 +3,7 @@
 
 #include "supervisor/supervisor.h"
 
-void supervisor_find_arguments(struct supervisor_options *options)
+void supervisor_find_arguments(struct run_wishes *options)
 {
     char text[1024];
     FILE *stat = fopen("/proc/self/stat", "re");

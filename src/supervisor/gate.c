@@ -46,7 +46,7 @@ void gate_open(struct fork_gate *gate, const struct spawn *spawn, int socket, in
     layer_notify_tune(gate->listener);
     if (gate->writes >= 0)
         layer_pass_descriptor(gate->writes, gate->listener);
-    if (plan->gate)
+    if (plan->gate && plan->bwrap == NULL)
         prove(gate, payload);
 }
 
@@ -113,14 +113,17 @@ static void hand_on(struct fork_gate *gate)
         layer_notify_answer(gate->listener, call, 0);
 }
 
-void gate_answer(struct fork_gate *gate)
+bool gate_answer(struct fork_gate *gate)
 {
     if (layer_notify_next(gate->listener, &gate->asking) < 0)
-        return; /* it was killed meanwhile */
+        return true; /* it was killed meanwhile */
+    if (layer_exec_gate_is_exec(&gate->asking))
+        return false;
     if (layer_notify_is_fork(&gate->asking))
         decide(gate);
     else
         hand_on(gate);
+    return true;
 }
 
 const struct timespec *gate_pause(const struct fork_gate *gate, const struct timespec *longest)

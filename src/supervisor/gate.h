@@ -3,6 +3,7 @@
 
 #include <time.h>
 
+#include "layer/exec_gate.h"
 #include "layer/notify.h"
 #include "supervisor/spawn.h"
 #include "supervisor/descent.h"
@@ -32,7 +33,8 @@ struct fork_gate {
 void gate_open(struct fork_gate *gate, const struct spawn *spawn, int socket, int payload, int proc);
 
 /* Answers the fork that waits, or keeps it waiting: then nobody else is asked meanwhile. */
-void gate_answer(struct fork_gate *gate);
+/* False: an exec asks, `asking`, and is the caller's to answer. */
+bool gate_answer(struct fork_gate *gate);
 void gate_look(struct fork_gate *gate); /* again */
 
 /* How long to sleep at most. */

@@ -64,7 +64,7 @@ void init_tie_to_supervisor(const struct spawn *s)
 {
     struct pollfd life = {.fd = s->life};
     const struct timespec now = {0};
-    if (s->death_signal && !s->plan->bare) /* there init must live to end the others */
+    if (s->death_signal && !plan_hosted(s->plan)) /* there init must live to end the others */
         sys_prctl(PR_SET_PDEATHSIG, SIGKILL, 0);
     if (sys_call(SYS_ppoll, &life, 1, &now, 0, 0) > 0 && (life.revents & POLLHUP) != 0)
         sys_exit(1);
@@ -190,10 +190,10 @@ static int build(struct spawn *s, int payload, int payload_fd)
  * inside that socket. When init is gone nobody can reach the ring, and the kernel's collector of
  * such rings takes it apart on its own time. Failure costs nothing but that time.
  */
-static void defer_teardown(void)
+void init_defer_teardown(int proc, const char *path)
 {
     int pair[2];
-    int ns = sys_open(AT_FDCWD, "/proc/self/ns/mnt", O_RDONLY, 0);
+    int ns = sys_open(proc, path, O_RDONLY, 0);
     if (ns < 0 || sys_call(SYS_socketpair, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, pair) < 0)
         return;
     union {
@@ -220,13 +220,15 @@ void init_settle(struct spawn *s)
 {
     uint32_t ignored = 0;
     sys_close_range(0, 2, 0);
-    for (int i = 0; i < 3; i++)
-        sys_close(s->stdio[i]);
+    for (int i = 0; i < 3; i++) {
+        if (i < 2 || s->bwrap == NULL) /* the payload gets it when bwrap has nothing more to say */
+            sys_close(s->stdio[i]);
+    }
     sys_close(s->ruleset);
     if (!s->plan->bare)
         sys_close(s->listen_socket);
-    if (s->quick_end && !s->plan->bare)
-        defer_teardown();
+    if (s->quick_end && !plan_hosted(s->plan))
+        init_defer_teardown(AT_FDCWD, "/proc/self/ns/mnt");
     /* It has nothing to lose: on failure init keeps rights that nobody can reach. */
     layer_no_new_privs(&ignored, NULL);
     if (s->cover.events < 0) /* else it must be able to mount */
@@ -372,7 +374,7 @@ _Noreturn static __attribute__((noinline)) void namespace_init(struct spawn *s)
 
 void spawn_init(struct spawn *s)
 {
-    if (s->plan->bare)
+    if (plan_hosted(s->plan))
         subreaper_init(s);
     namespace_init(s);
 }

@@ -19,6 +19,8 @@ void init_wipe_arguments(const struct spawn *s);
 
 void init_seal(struct spawn *s, uint32_t *seen);
 void init_settle(struct spawn *s);
+/* Leaves the end of the mount namespace at `path` to the kernel's own time. */
+void init_defer_teardown(int proc, const char *path);
 
 void init_record(struct spawn *s, int payload, const siginfo_t *info);
 /* True when the payload itself has ended. */

@@ -63,8 +63,10 @@ static void send_end(struct supervisor *s)
  */
 bool supervisor_released(const struct supervisor *s)
 {
-    return s->spawn.shared != NULL &&
-           __atomic_load_n(&s->spawn.shared->released, __ATOMIC_ACQUIRE) != GATE_CLOSED;
+    const struct shared *shared = s->spawn.shared;
+    if (shared == NULL || s->plan->bwrap != NULL)
+        return shared != NULL && __atomic_load_n(&shared->executing, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&shared->released, __ATOMIC_ACQUIRE) != GATE_CLOSED;
 }
 
 void input_pump(struct supervisor *s)

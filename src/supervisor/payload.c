@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdint.h>
 
+#include "layer/exec_gate.h"
 #include "layer/landlock.h"
 #include "layer/network.h"
 #include "layer/notify.h"
@@ -51,15 +52,42 @@ struct tools {
     int listen_socket; /* -1: none */
 };
 
-/* Only 0 to 2, the ruleset and the socket stay; 0 to 2 are the pipes. */
-static int arrange_descriptors(struct spawn *s, struct tools *tools)
+static int arrange_standard(struct spawn *s, const int stdio[3])
 {
     for (int i = 0; i < 3; i++) {
-        long r = sys_call(SYS_dup3, s->stdio[i], i, 0);
+        long r = sys_call(SYS_dup3, stdio[i], i, 0);
         if (r < 0)
             return fail(s, r, "hand over standard streams", "dup3");
     }
-    long r = 0;
+    return 0;
+}
+
+/* bwrap's descriptors follow the standard ones; what it says is kept apart from the payload's words. */
+static int arrange_for_bwrap(struct spawn *s)
+{
+    const int stdio[3] = {s->stdio[0], s->stdio[1], s->bwrap->messages};
+    const int count = (int)s->bwrap->count;
+    int moved[BWRAP_MAX_FDS];
+    long r = arrange_standard(s, stdio);
+    if (r < 0)
+        return (int)r;
+    for (int i = 0; r >= 0 && i < count; i++) /* out of the way of each other first */
+        r = moved[i] = (int)sys_call(SYS_fcntl, s->bwrap->fds[i], F_DUPFD_CLOEXEC, BWRAP_FIRST_FD + count);
+    for (int i = 0; r >= 0 && i < count; i++)
+        r = sys_call(SYS_dup3, moved[i], BWRAP_FIRST_FD + i, 0);
+    if (r >= 0)
+        r = sys_close_range((unsigned)(BWRAP_FIRST_FD + count), ~0u, 0);
+    return r < 0 ? fail(s, r, "hand over descriptors", s->plan->bwrap) : 0;
+}
+
+/* Only 0 to 2, the ruleset and the socket stay; 0 to 2 are the pipes. */
+static int arrange_descriptors(struct spawn *s, struct tools *tools)
+{
+    if (s->bwrap != NULL)
+        return arrange_for_bwrap(s);
+    long r = arrange_standard(s, s->stdio);
+    if (r < 0)
+        return (int)r;
     if (tools->listen_socket == RULESET_FD) /* not where the ruleset goes */
         r = tools->listen_socket = (int)sys_call(SYS_fcntl, RULESET_FD, F_DUPFD_CLOEXEC, LISTEN_FD + 1);
     if (r >= 0)
@@ -82,7 +110,18 @@ static void reset_attributes(void)
     sys_call(SYS_umask, 022);
 }
 
-/* Forks ask init from now on: the listener goes to it, and no copy stays. */
+/* Around bwrap execs ask init from now on: the listener goes to it, and no copy stays. */
+static uint32_t enter_exec_gate(struct spawn *s)
+{
+    uint32_t seen = 0;
+    layer_no_new_privs(&seen, NULL);
+    int listener = layer_exec_gate_install();
+    long r = listener < 0 ? listener : layer_pass_descriptor(s->gate_socket, listener);
+    sys_close(listener);
+    return r == 0 && layer_exec_gate_proven() ? PROOF_GATE : 0;
+}
+
+/* Elsewhere forks do. */
 static uint32_t enter_gate(struct spawn *s)
 {
     const struct plan *plan = s->plan;
@@ -135,7 +174,9 @@ static int join_init(struct spawn *s)
 /* A network namespace of its own, and all others with init. */
 static int enter_namespaces(struct spawn *s, uint32_t *seen)
 {
-    if (s->plan->bare)
+    if (s->bwrap != NULL && (*seen & PROOF_GATE) == 0)
+        return fail(s, -EBUSY, "watch what bwrap does", "another listener is above this process");
+    if (plan_hosted(s->plan))
         return 0;
     int r = layer_network_apply(s->plan, seen, &s->shared->payload_error);
     return r < 0 ? r : join_init(s);
@@ -147,7 +188,7 @@ static int prepare(struct spawn *s, const struct sock_fprog *filter, struct tool
     const struct plan *plan = s->plan;
     struct shared *shared = s->shared;
     uint32_t *proof = &shared->proof;
-    uint32_t seen = s->gate_socket >= 0 ? enter_gate(s) : 0;
+    uint32_t seen = s->gate_socket < 0 ? 0 : s->bwrap != NULL ? enter_exec_gate(s) : enter_gate(s);
 
     int r = enter_namespaces(s, &seen);
     if (r < 0)
@@ -165,10 +206,11 @@ static int prepare(struct spawn *s, const struct sock_fprog *filter, struct tool
     reset_attributes();
 
     seen = 0;
-    r = layer_rlimits_apply(plan, &seen, &shared->payload_error);
+    if (s->bwrap == NULL) /* there init sets them, when bwrap has done its part */
+        r = layer_rlimits_apply(plan, 0, &seen, &shared->payload_error);
     if (r == 0 && plan->keyring) {
         r = layer_keyring_apply(&seen, &shared->payload_error);
-        if (r == 1 && filter != NULL) { /* keyctl() is not on the list: nothing can be read */
+        if (r == 1 && (filter != NULL || (s->bwrap != NULL && plan->seccomp != SECCOMP_OFF))) { /* keyctl() is not on the list: nothing can be read */
             shared->keys_shared = true;
             seen |= PROOF_KEYRING;
             r = 0;
@@ -179,7 +221,7 @@ static int prepare(struct spawn *s, const struct sock_fprog *filter, struct tool
     if (r == 0)
         r = layer_no_new_privs(&seen, &shared->payload_error);
     if (r == 0 && plan->drop_caps)
-        r = plan->bare ? layer_capabilities_clear(&seen, &shared->payload_error)
+        r = plan_hosted(plan) ? layer_capabilities_clear(&seen, &shared->payload_error)
                        : layer_capabilities_drop(&seen, &shared->payload_error);
     if (r < 0)
         return r;
@@ -258,30 +300,51 @@ static void execute(struct spawn *s)
     shared->exec_errno = (int)-answer;
 }
 
-int spawn_payload(void *spawn)
+_Noreturn static void execute_bwrap(struct spawn *s)
 {
-    struct spawn *s = spawn;
-    const struct plan *plan = s->plan;
+    static const uint64_t none = 0;
+    static char *const no_environment[] = {NULL}; /* it sets the payload's by its arguments */
+    sys_call(SYS_rt_sigprocmask, SIG_SETMASK, &none, 0, sizeof none);
+    long r = sys_call(SYS_execve, s->plan->bwrap, s->bwrap->argv, no_environment);
+    fail(s, r, "execute", s->plan->bwrap);
+    give_up(s);
+}
+
+static const struct sock_fprog *own_filter(const struct plan *plan)
+{
     const struct seccomp_choice choice = {.level = plan->seccomp,
                                           .on_forbidden = plan->on_forbidden,
                                           .deny_memfd = plan->deny_memfd,
                                           .world = !plan->bare           ? WORLD_OWN
                                                    : plan->host_sockets ? WORLD_HOST_NET
                                                                         : WORLD_HOST};
+    return plan->bwrap != NULL ? NULL : layer_seccomp_program(&choice);
+}
+
+int spawn_payload(void *spawn)
+{
+    struct spawn *s = spawn;
+    const struct plan *plan = s->plan;
     struct tools tools = {.ruleset = s->ruleset, .listen_socket = s->listen_socket};
 
-    if (!plan->pidns) { /* nothing else would end this process with init */
+    if (!plan->pidns || plan_hosted(plan)) { /* nothing else would end this process with init */
         sys_prctl(PR_SET_PDEATHSIG, SIGKILL, 0);
-        if (plan->bare && sys_call(SYS_getppid) != s->pid)
+        if (plan_hosted(plan) && sys_call(SYS_getppid) != s->pid)
             sys_exit(1);
     }
-    if (prepare(s, layer_seccomp_program(&choice), &tools) < 0)
+    if (prepare(s, own_filter(plan), &tools) < 0)
         give_up(s);
     /* Should init die now, the kernel ends this process with it. */
-    while (__atomic_load_n(&s->shared->released, __ATOMIC_ACQUIRE) == GATE_CLOSED)
+    while (s->bwrap == NULL && __atomic_load_n(&s->shared->released, __ATOMIC_ACQUIRE) == GATE_CLOSED)
         sys_futex_wait(&s->shared->released, GATE_CLOSED, NULL);
+    if (s->bwrap != NULL)
+        execute_bwrap(s);
     if (confine(s, &tools) < 0)
         give_up(s);
+    if (plan->rehearsal) {
+        s->shared->executing = true;
+        sys_exit(0);
+    }
     execute(s);
     sys_exit(127);
 }

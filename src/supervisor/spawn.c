@@ -20,7 +20,7 @@ static int list_descriptors(struct spawn *s)
 {
     const size_t steps = s->trees == NULL ? 0 : s->trees->step_count;
     const size_t host = s->trees == NULL ? 0 : s->trees->host_count;
-    s->keep = arena_array(s->plan->arena, 7 + CGROUP_CONTROLLER_COUNT + steps + host, sizeof *s->keep);
+    s->keep = arena_array(s->plan->arena, 7 + CGROUP_CONTROLLER_COUNT + BWRAP_MAX_FDS + steps + host, sizeof *s->keep);
     if (s->keep == NULL)
         return -ENOMEM;
     s->keep_count = 0;
@@ -33,6 +33,10 @@ static int list_descriptors(struct spawn *s)
         s->keep[s->keep_count++] = s->listen_socket;
     for (unsigned i = 0; s->cgroup != NULL && i < s->cgroup->group_count; i++)
         s->keep[s->keep_count++] = s->cgroup->groups[i].procs_fd;
+    for (size_t i = 0; s->bwrap != NULL && i < s->bwrap->count; i++)
+        s->keep[s->keep_count++] = s->bwrap->fds[i];
+    if (s->bwrap != NULL)
+        s->keep[s->keep_count++] = s->bwrap->messages;
     for (size_t i = 0; i < s->plan->step_count; i++) {
         if ((s->plan->steps[i].flags & STEP_FD) != 0) /* there is at most one */
             s->keep[s->keep_count++] = s->plan->steps[i].fd;
@@ -101,7 +105,7 @@ int spawn_start(struct spawn *s, struct cordon_error *err)
     s->pid = (int)pid;
     if (s->plan->switch_user) {
         sys_call(SYS_setpriority, PRIO_PROCESS, s->pid, 0); /* init itself has no right to */
-        int r = s->plan->bare ? 0 : layer_identity_map_child(&s->identity, s->pid, err);
+        int r = plan_hosted(s->plan) ? 0 : layer_identity_map_child(&s->identity, s->pid, err);
         if (r < 0)
             return r;
         __atomic_store_n(&s->shared->mapped, GATE_OPEN, __ATOMIC_RELEASE);

@@ -13,6 +13,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "layer/bwrap.h"
 #include "layer/cgroup.h"
 #include "layer/identity.h"
 #include "layer/mounts.h"
@@ -58,6 +59,7 @@ struct spawn {
     struct shared *shared;              /* owned; mapped shared */
     char *stack;                        /* owned; of the payload process until exec */
     struct layer_identity identity;
+    const struct layer_bwrap *bwrap;    /* borrowed; NULL: not by that backend */
     const struct layer_trees *trees;    /* borrowed; mounts made with root's rights; NULL: none */
     struct layer_cover cover;           /* init's; what is hidden */
     int *keep;                          /* borrowed; the descriptors that init needs, sorted */

@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 
 #include "layer/landlock.h"
+#include "supervisor/admit.h"
 #include "supervisor/gate.h"
 #include "supervisor/init.h"
 #include "supervisor/watch.h"
@@ -20,6 +21,7 @@
 
 /* Init's own copy: it is a process with one thread. */
 static struct fork_gate gate;
+static struct admission admission;
 
 /*
  * The end. A child that dies leaves its children to us before it can be reaped, so after each one the
@@ -39,17 +41,34 @@ _Noreturn static void end_all(struct spawn *s, int payload, int proc, bool ended
             break;
         }
     }
+    if (s->bwrap != NULL && ended)
+        admit_close(&admission, s);
     __atomic_or_fetch(&s->shared->proof, PROOF_EMPTY, __ATOMIC_RELAXED);
     __atomic_store_n(&s->shared->ended, ended, __ATOMIC_RELEASE);
     sys_exit(0);
 }
 
 /* To everybody. Numbers come round only after all others: within this moment they are those we saw. */
-static void signal_tree(int proc, int sig)
+static void signal_tree(const struct spawn *s, int payload, int proc, int sig)
 {
     descent_read(&gate.descent, proc);
-    for (size_t i = 0; i < gate.descent.count; i++)
-        sys_kill(gate.descent.pids[i], sig);
+    for (size_t i = 0; i < gate.descent.count; i++) {
+        if (s->bwrap == NULL || gate.descent.pids[i] != payload) /* bwrap would take all others with it */
+            sys_kill(gate.descent.pids[i], sig);
+    }
+}
+
+static void answer(struct spawn *s, struct watch *watch)
+{
+    if (gate_answer(&gate))
+        return;
+    int r = admit_exec(&admission, s, gate.listener, &gate.asking);
+    if (admission.root >= 0) {
+        watch_places(watch, admission.root);
+        sys_close(admission.root);
+        admission.root = -1;
+    }
+    layer_notify_answer(gate.listener, &gate.asking, r);
 }
 
 _Noreturn static void supervise(struct spawn *s, struct watch *watch, int payload, int children, int proc)
@@ -67,7 +86,7 @@ _Noreturn static void supervise(struct spawn *s, struct watch *watch, int payloa
             unsigned char sig = 0;
             if (sys_read(s->life, &sig, 1) == 1 && sig == SIGKILL)
                 end_all(s, payload, proc, false);
-            signal_tree(proc, sig);
+            signal_tree(s, payload, proc, sig);
         } else if (r > 0 && (fds[0].revents & POLLHUP) != 0) {
             end_all(s, payload, proc, false); /* the supervisor is gone */
         }
@@ -79,7 +98,7 @@ _Noreturn static void supervise(struct spawn *s, struct watch *watch, int payloa
         }
         gate_look(&gate);
         if (r > 0 && (fds[2].revents & POLLIN) != 0)
-            gate_answer(&gate);
+            answer(s, watch);
         else if (r > 0 && (fds[2].revents & (POLLHUP | POLLERR)) != 0)
             gate_shut(&gate); /* nobody is left to ask */
         enum limit_hit hit = watch_look(watch);
@@ -108,8 +127,9 @@ static int build(struct spawn *s, int payload, int socket, int proc)
     gate.listener = -1;
     if (socket >= 0)
         gate_open(&gate, s, socket, payload, proc);
+    admit_open(&admission, payload, proc);
     int r = s->ruleset < 0 ? 0 : layer_landlock_rules(s->plan, s->ruleset, &s->shared->error);
-    if (r == 0)
+    if (r == 0 && s->bwrap == NULL) /* bwrap's exec waits for us by itself */
         r = init_wait_for_payload(s, payload);
     if (r < 0)
         return r;

@@ -8,7 +8,6 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -100,9 +99,10 @@ static void take_terminal(struct supervisor *s)
     input_begin(s);
 }
 
-void supervisor_resize(struct supervisor *s, const struct winsize *size)
+void supervisor_resize(struct supervisor *s, unsigned rows, unsigned columns)
 {
-    s->spawn.terminal.size = *size; /* for when it comes */
+    struct winsize *size = &s->spawn.terminal.size; /* for when it comes */
+    *size = (struct winsize){.ws_row = (unsigned short)rows, .ws_col = (unsigned short)columns};
     if (s->streams[0].from >= 0)
         ioctl(s->streams[0].from, TIOCSWINSZ, size);
 }
@@ -212,8 +212,8 @@ static void look_at_clock(struct supervisor *s)
 
 static void look_at_signals(struct supervisor *s)
 {
-    struct signalfd_siginfo info;
-    if (read(s->options.signals, &info, sizeof info) != (ssize_t)sizeof info)
+    const int sig = s->options.next_signal(s->options.signals);
+    if (sig <= 0)
         return;
     if (s->init_gone) { /* it has ended already, by itself: only the output is still on its way */
         s->impatient = true;
@@ -225,8 +225,8 @@ static void look_at_signals(struct supervisor *s)
         supervisor_kill(s); /* asked twice: no more patience */
         return;
     }
-    s->result->caller_signal = (int)info.ssi_signo;
-    ask_to_end(s, (int)info.ssi_signo);
+    s->result->caller_signal = sig;
+    ask_to_end(s, sig);
     set_timer(s);
 }
 
@@ -262,7 +262,7 @@ void supervisor_kill(struct supervisor *s)
     s->killed = true;
     if (s->spawn.pidfd < 0)
         return;
-    if (s->plan->bare) { /* init ends the others, then itself; somebody may have stopped it */
+    if (plan_hosted(s->plan)) { /* init ends the others, then itself; somebody may have stopped it */
         sys_pidfd_signal(s->spawn.pidfd, SIGCONT);
         if (write(s->spawn.control, &order, 1) == 1)
             return;
@@ -393,7 +393,9 @@ static int prepare(struct supervisor *s)
     int r = plan->use_cgroup ? prepare_cgroup(s) : 0;
     if (r == 0 && plan->work_dir != NULL)
         r = layer_workdir_make(&s->workdir, plan->work_dir, plan->uid_host, plan->gid_host, err);
-    if (r == 0 && !plan->bare)
+    if (r == 0 && plan->bwrap != NULL)
+        r = layer_bwrap_prepare(&s->bwrap, plan, err);
+    if (r == 0 && !plan_hosted(plan))
         r = layer_trees_prepare(&s->trees, plan->arena, plan, err);
     if (r == 0 && !plan->bare)
         r = layer_hide_prepare(&s->hide, plan->arena, plan, err);
@@ -415,6 +417,7 @@ static int attempt(struct supervisor *s)
     if (r == 0) {
         s->spawn.plan = plan;
         s->spawn.cgroup = plan->use_cgroup ? &s->cgroup : NULL;
+        s->spawn.bwrap = plan->bwrap != NULL ? &s->bwrap : NULL;
         s->spawn.trees = s->trees.of_step != NULL ? &s->trees : NULL;
         s->spawn.death_signal = s->options.death_signal;
         s->spawn.quick_end = s->options.quick_end;
@@ -457,7 +460,7 @@ static int attempt(struct supervisor *s)
 }
 
 int supervisor_start(struct supervisor *s, const struct plan *plan, const struct host *host,
-                     const struct supervisor_options *options, struct result *result)
+                     const struct run_wishes *options, struct result *result)
 {
     *s = (struct supervisor){.plan = plan,
                              .host = host,
@@ -465,6 +468,7 @@ int supervisor_start(struct supervisor *s, const struct plan *plan, const struct
                              .result = result,
                              .cgroup = LAYER_CGROUP_INIT,
                              .workdir = LAYER_WORKDIR_INIT,
+                             .bwrap = LAYER_BWRAP_INIT,
                              .listener = LISTENER_INIT,
                              .trees = LAYER_TREES_INIT,
                              .epoll = -1,
@@ -513,7 +517,27 @@ static void release_attempt(struct supervisor *s)
         munmap(s->spawn.stack, SPAWN_STACK);
     s->spawn.stack = NULL;
     listener_release(&s->listener);
+    layer_bwrap_release(&s->bwrap);
     leave_host(s);
+}
+
+const struct cordon_error *supervisor_failure(const struct supervisor *s)
+{
+    const struct shared *shared = s->spawn.shared;
+    if (s->killed || s->result->caller_signal != 0 || (shared != NULL && shared->executing))
+        return NULL;
+    if (s->result->error.kind != CORDON_ERROR_NONE)
+        return &s->result->error;
+    if (shared != NULL && shared->failed && shared->error.kind != CORDON_ERROR_NONE)
+        return &shared->error;
+    return shared != NULL && shared->payload_failed ? &shared->payload_error : NULL;
+}
+
+void supervisor_forget(struct supervisor *s)
+{
+    if (s->spawn.shared != NULL)
+        s->spawn.shared->failed = s->spawn.shared->payload_failed = false;
+    s->result->error = (struct cordon_error){0};
 }
 
 int supervisor_again(struct supervisor *s)

@@ -22,7 +22,7 @@ static bool read_file(int proc, int pid, const char *name, char *text, size_t si
     return n > 0;
 }
 
-static void add_process(int proc, int pid, struct supervisor_usage *sum)
+static void add_process(int proc, int pid, struct run_usage *sum)
 {
     char text[1024];
     unsigned long long cpu[4];
@@ -37,11 +37,11 @@ static void add_process(int proc, int pid, struct supervisor_usage *sum)
         sum->memory_bytes += (resident - shared) * (unsigned long long)sysconf(_SC_PAGESIZE);
 }
 
-void supervisor_usage(const struct supervisor *s, struct supervisor_usage *out)
+void supervisor_usage(const struct supervisor *s, struct run_usage *out)
 {
     FD_AUTO proc = sys_open(AT_FDCWD, "/proc", O_RDONLY | O_DIRECTORY, 0);
     struct descent *tree = malloc(sizeof *tree);
-    *out = (struct supervisor_usage){.elapsed_us = sys_now_us() - s->started_us};
+    *out = (struct run_usage){.elapsed_us = sys_now_us() - s->started_us};
     if (proc >= 0 && tree != NULL && s->spawn.pidfd >= 0) {
         descent_read_of(tree, proc, s->spawn.pid);
         add_process(proc, s->spawn.pid, out); /* init: what it has waited for */

@@ -4,6 +4,3 @@
 #include "supervisor/supervisor.h"
 
 void verdict(const struct supervisor *s, struct result *result);
-
-/* INTERNAL_ERROR for the reason in result->error: nothing ran. */
-void verdict_refused(struct result *result);

@@ -174,7 +174,7 @@ static void each_descendant(struct watch *w, bool exact, struct sample *sum)
 static void each_process(struct watch *w, bool exact, struct sample *sum)
 {
     _Alignas(8) char entries[4096];
-    if (w->spawn->plan->host_proc) {
+    if (plan_hosted(w->spawn->plan) || w->spawn->plan->host_proc) {
         each_descendant(w, exact, sum);
         return;
     }
@@ -212,24 +212,36 @@ static uint64_t reaped_cpu_us(void)
            (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
 }
 
-void watch_start(struct watch *w, struct spawn *s)
+void watch_places(struct watch *w, int root)
 {
-    static const char *const places[3] = {"/tmp", "/work", "/dev/shm"};
-    const struct plan *plan = s->plan;
-    *w = (struct watch){.spawn = s, .proc = -1, .tmpfs = {-1, -1, -1}, .page_bytes = getauxval(AT_PAGESZ)};
-    if (!plan->watch_memory && !plan->watch_cpu)
-        return;
-    w->proc = sys_open(AT_FDCWD, "/proc", O_RDONLY | O_DIRECTORY, 0);
-    for (int i = 0; plan->watch_memory && !plan->bare && i < 3; i++) {
+    static const char *const places[3] = {"tmp", "work", "dev/shm"};
+    w->next_us = 0; /* whatever runs from now on is to be watched */
+    for (int i = 0; w->spawn->plan->watch_memory && i < 3; i++) {
         struct statfs fs;
-        w->tmpfs[i] = sys_open(AT_FDCWD, places[i], O_PATH | O_DIRECTORY, 0);
+        w->tmpfs[i] = sys_open_in_root(root, places[i], O_PATH | O_DIRECTORY);
         if (w->tmpfs[i] >= 0 && (sys_fstatfs(w->tmpfs[i], &fs) < 0 || fs.f_type != 0x01021994)) {
             sys_close(w->tmpfs[i]);
             w->tmpfs[i] = -1;
         }
     }
+}
+
+void watch_start(struct watch *w, struct spawn *s)
+{
+    const struct plan *plan = s->plan;
+    *w = (struct watch){.spawn = s, .proc = -1, .tmpfs = {-1, -1, -1}, .page_bytes = getauxval(AT_PAGESZ)};
+    if (!plan->watch_memory && !plan->watch_cpu)
+        return;
+    w->proc = sys_open(AT_FDCWD, "/proc", O_RDONLY | O_DIRECTORY, 0);
+    if (plan->bwrap != NULL)
+        w->next_us = UINT64_MAX / 2; /* there is nothing to see before its payload */
+    if (!plan_hosted(plan)) {
+        int root = sys_open(AT_FDCWD, "/", O_PATH | O_DIRECTORY, 0);
+        watch_places(w, root);
+        sys_close(root);
+    }
     char text[256];
-    if (w->proc >= 0 && read_of(w, plan->host_proc ? "self" : "1", "statm", text, sizeof text) > 0)
+    if (w->proc >= 0 && read_of(w, plan_hosted(plan) || plan->host_proc ? "self" : "1", "statm", text, sizeof text) > 0)
         __atomic_or_fetch(&s->shared->proof, PROOF_WATCHER, __ATOMIC_RELAXED);
 }
 

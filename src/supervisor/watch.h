@@ -23,6 +23,9 @@ struct watch {
 
 void watch_start(struct watch *w, struct spawn *s);
 
+/* From now on what lies in the tmpfs beneath this root counts, too; takes nothing. */
+void watch_places(struct watch *w, int root);
+
 /* How long to sleep; NULL: for ever. */
 const struct timespec *watch_pause(const struct watch *w, struct timespec *room);
 

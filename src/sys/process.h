@@ -79,9 +79,10 @@ static inline long sys_prctl(int op, unsigned long a, unsigned long b)
     return sys_call(SYS_prctl, op, a, b, 0, 0);
 }
 
-static inline long sys_prlimit(int resource, const struct rlimit *set, struct rlimit *old)
+/* Of the process `pid`; 0: one's own. */
+static inline long sys_prlimit(int pid, int resource, const struct rlimit *set, struct rlimit *old)
 {
-    return sys_call(SYS_prlimit64, 0, resource, set, old);
+    return sys_call(SYS_prlimit64, pid, resource, set, old);
 }
 
 /* `shared`: the word lies in memory that unrelated processes map. */

@@ -5,9 +5,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "layer/probe.h"
+#include "backend/backend.h"
+#include "result/ending.h"
 #include "supervisor/supervisor.h"
-#include "supervisor/verdict.h"
 
 #define ARENA_BYTES ((size_t)16 << 20)
 #define MEMORY_BYTES (UINT64_C(2) << 30) /* what a good compressor takes */
@@ -19,9 +19,7 @@
 struct run {
     struct arena arena;
     struct policy policy;
-    struct host host;
-    struct plan plan;
-    struct supervisor supervisor;
+    struct backend_run backend;
 };
 
 /* The program is shown by itself: it may live anywhere. */
@@ -31,6 +29,7 @@ static int make_policy(struct run *run, const struct sandbox_job *job, struct co
     const char *name = slash != NULL ? slash + 1 : job->argv[0];
     struct policy *p = &run->policy;
     policy_init(p, PROFILE_STAGE);
+    p->backend = BACKEND_NATIVE; /* no other can show an open directory */
     p->env = (struct policy_env){.inherit = false};
     p->cwd = job->cwd;
     p->limits.wall_ms = job->timeout_ms;
@@ -57,32 +56,28 @@ static int start(struct run *run, const struct sandbox_job *job, struct result *
     int r = fstat(job->dir, &owner) < 0 ? -errno : 0;
     if (r == 0)
         r = make_policy(run, job, &result->error);
-    if (r == 0)
-        r = layer_probe(&run->host, &run->arena, &run->policy, no_environment, &result->error);
     if (r < 0)
         return r;
-    const struct plan_request request = {
+    run->backend = (struct backend_run){
         .policy = &run->policy,
-        .host = &run->host,
+        .arena = &run->arena,
         .command = job->argv,
-        .caller_env = no_environment,
+        .env = no_environment,
         .work = {.given = true,
                  .fd = job->dir,
                  .readonly = !job->writable,
                  .uid = owner.st_uid,
                  .gid = owner.st_gid},
+        .wishes = {.input = -1, .output = {-1, -1}, .capture = true, .signals = -1},
+        .result = result,
     };
-    r = plan_compile(&run->plan, &run->arena, &request, &result->error);
+    r = backend_plan(&run->backend);
     if (r < 0)
         return r;
-    struct supervisor_options options = {
-        .input = -1, .output = {-1, -1}, .capture = true, .signals = -1};
-    supervisor_find_arguments(&options);
-    r = supervisor_start(&run->supervisor, &run->plan, &run->host, &options, result);
-    if (r < 0 && supervisor_fall_back(&run->supervisor, &run->plan, &run->host))
-        return 0;
+    supervisor_find_arguments(&run->backend.wishes);
+    r = backend_start(&run->backend);
     if (r < 0)
-        supervisor_finish(&run->supervisor);
+        backend_finish(&run->backend);
     return r;
 }
 
@@ -106,13 +101,14 @@ bool sandbox_stopped(int stop)
 }
 
 /* Until the run has something to do, or `stop` says that it shall end. */
-static void wait_for(struct supervisor *s, int *stop)
+static void wait_for(struct backend_run *b, int *stop)
 {
-    struct pollfd fds[] = {{.fd = s->epoll, .events = POLLIN}, {.fd = *stop, .events = POLLIN}};
+    struct pollfd fds[] = {{.fd = backend_descriptor(b), .events = POLLIN},
+                           {.fd = *stop, .events = POLLIN}};
     poll(fds, 2, -1);
     if (fds[1].revents == 0)
         return;
-    supervisor_kill(s);
+    backend_kill(b);
     *stop = -1; /* once is enough */
 }
 
@@ -121,18 +117,17 @@ bool sandbox_run(const struct sandbox_job *job, struct result *result)
     struct run run = {.arena = ARENA_INIT(ARENA_BYTES)};
     result_init(result);
     if (start(&run, job, result) < 0) {
-        verdict_refused(result);
+        ending_refused(result);
         arena_free(&run.arena);
         return false;
     }
     int stop = job->stop;
-    while (!supervisor_step(&run.supervisor, false) ||
-           supervisor_fall_back(&run.supervisor, &run.plan, &run.host)) {
-        wait_for(&run.supervisor, &stop);
+    while (!backend_step(&run.backend, false)) {
+        wait_for(&run.backend, &stop);
         if (too_much(job, result)) /* one stream alone is the supervisor's own to watch */
-            supervisor_kill(&run.supervisor);
+            backend_kill(&run.backend);
     }
-    supervisor_finish(&run.supervisor);
+    backend_finish(&run.backend);
     arena_free(&run.arena);
     cut(job, result);
     return result->status == STATUS_TIMEOUT || result->status == STATUS_MEM_LIMIT ||

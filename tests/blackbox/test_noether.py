@@ -122,8 +122,8 @@ def test_required_isolation_refuses_none(noether, value, required):
 
 
 def test_a_host_without_isolation_auto_warns_and_runs_unless_it_is_required(noether):
-    """No namespaces and no Landlock: what the tier without them needs is missing, too."""
-    env = {"CORDON_TEST_DISABLE": "userns,landlock"}
+    """No namespaces, no bwrap, and no Landlock, which the tier without them needs."""
+    env = {"CORDON_TEST_DISABLE": "userns,landlock,bwrap"}
     r = noether(*WHERE, env=env, which="switched")
     assert r.rc == 0 and r.out == OWN and r.err.count(b"\n") == 1, r.told()
     assert b"warning: no isolation" in r.err and b"bubblewrap" in r.err and b"--isolate=none" in r.err

@@ -104,6 +104,19 @@ def test_t2_doctor_knows_the_layers():
     assert len(layers) == 4 and all(v["state"] == "on" for v in layers.values()), layers
 
 
+def test_t3_on_without_any_file_and_the_audit_only_tells(project):
+    """No file switches the guard and the workspace on or off; cordon.json can only say more exactly what is what."""
+    (project / "tests/test_a.py").write_text("Path('config.toml')\ndef test_a(): pass\n")
+    act = python("import os; open('config.toml', 'w') if '_isolation_workspace_' in os.environ['HOME'] else 0")
+    for _ in range(2):
+        with unchanged(project):
+            assert document(project, *act).doc["status"] == "POLICY_VIOLATION"
+        for options, code in (([], 0), (["--strict"], 1)):
+            r = support.cordon("audit", *options, cwd=project)
+            assert b"protected-path" in r.out and r.rc == code, r.told()
+        (project / "cordon.json").write_text("{}")
+
+
 def test_t4_reads_are_free(project):
     r = document(project, *python("open('config.toml').read(); open('/etc/passwd', 'rb').read()"), code=0)
     assert r.doc["violations"] == []
@@ -147,6 +160,32 @@ def test_t7_caches_by_whole_components(project):
 
 def test_t8_devices(project):
     document(project, "--", "sh", "-c", "echo x >/dev/null", code=0)
+    # Without a terminal the first is ENXIO outside; the others would be files that root makes by mistake.
+    act = ("import os\nfor act in (lambda: open('/dev/tty', 'a'), lambda: open('/dev/nul', 'w'), lambda: os.mkdir('/dev/d'),\n"
+           "            lambda: open('/dev/pts/99', 'w')):\n"
+           "    try: act(); print('done')\n    except OSError: pass\n")
+    r = document(project, *python(act), code=0)
+    assert r.doc["violations"] == [] and "done" not in r.text, r.told()
+    with unchanged(project):
+        r = document(project, *python(f"open('/dev/..{project}/config.toml', 'w')"))
+    assert r.rc != 0 and [v["path"] for v in r.doc["violations"]] == [f"{project}/config.toml"]
+
+
+def test_numbers_of_other_users(project):
+    """They do not exist inside; the answer is the one that everybody but root gets outside."""
+    act = ("import json, os\nopen('tests/f', 'w').close()\ndef tried(act, *args):\n"
+           "    try: act(*args); return 0\n    except OSError as e: return e.errno\n"
+           "me = os.getuid(), os.getgid()\n"
+           "print(json.dumps([tried(os.chown, 'tests/f', 12345, -1), tried(os.lchown, 'tests/f', -1, 12345),\n"
+           "    tried(os.fchown, os.open('tests/f', 0), 12345, 12345), tried(os.chown, 'tests/none', 12345, -1),\n"
+           "    tried(os.setuid, 12345), tried(os.setreuid, -1, 12345), tried(os.setresgid, -1, -1, 12345), tried(os.setgid, 12345),\n"
+           "    tried(os.chown, 'tests/f', *me), tried(os.chown, 'tests/f', -1, -1), tried(os.setreuid, -1, me[0]),\n"
+           "    tried(os.setgid, me[1])]))\n")
+    want = [1, 1, 1, 2, 1, 1, 1, 1, 0, 0, 0, 0]
+    if not support.ROOT:
+        outside = subprocess.run([support.PYTHON, "-c", act], cwd=project, check=True, stdout=subprocess.PIPE)
+        assert json.loads(outside.stdout) == want
+    assert json.loads(test_run(project, *python(act), code=0).out) == want
 
 
 def test_t9_and_t10_the_words(project):
@@ -255,7 +294,9 @@ def test_t18_base_temp_and_temporary_files(project):
         "    assert 'tests/artifacts/_isolation_workspace_' in tempfile.mkdtemp()\n")
     r = document(project, "--", *PYTEST, code=0)
     assert r.doc["cmd"][:4] == [support.PYTHON, "-m", "pytest", "-p"]
-    assert "--basetemp=tests/artifacts/_pytest_tmp" in r.doc["cmd"]
+    assert f"--basetemp={project}/tests/artifacts/_pytest_tmp" in r.doc["cmd"]
+    r = document(project, "--cwd", project / "tests", "--", *PYTEST, "test_a.py", code=0)  # from there, too
+    assert "1 passed" in r.text and not (project / "tests/tests").exists()
     env = test_run(project, "--", "env", code=0).text
     workspace = f"{project}/tests/artifacts/_isolation_workspace_1"
     for line in (f"HOME={workspace}/home", f"TMPDIR={workspace}/tmp", f"XDG_CACHE_HOME={workspace}/cache",
@@ -421,7 +462,7 @@ def test_data_of_others_is_not_emptied(project):
         (project / "tests/artifacts" / name / "mine").write_text("keep")
     (project / "tests/test_a.py").write_text("def test_a(tmp_path): (tmp_path / 'x').write_text('y')\n")
     r = document(project, "--", *PYTEST, code=0)
-    assert "--basetemp=tests/artifacts/_pytest_tmp_3" in r.doc["cmd"]
+    assert f"--basetemp={project}/tests/artifacts/_pytest_tmp_3" in r.doc["cmd"]
     assert artifacts(project) == ["_isolation_workspace_2", "_pytest_tmp"]
     assert (project / "tests/artifacts/_pytest_tmp/mine").read_text() == "keep"
 
@@ -652,6 +693,52 @@ def test_caches_still_work(suite):
     assert b"src/program.py" in r.stdout
 
 
+BYTECODE = ["--setenv", "PYTHONDONTWRITEBYTECODE="]
+
+
+def test_pytest_writes_bytecode(suite, place):
+    """In the project; what lies elsewhere is read as ever, and its bytecode is refused without a word."""
+    elsewhere = place.parent / f"{place.name}-elsewhere"
+    elsewhere.mkdir()
+    try:
+        (elsewhere / "library.py").write_text("value = 1\n")
+        (suite / "tests/test_suite.py").write_text(
+            SUITE.split("def test_config")[0] + "def test_library():\n    import library\n    assert library.value == 1\n")
+        env = {"PYTHONPATH": str(elsewhere)}
+        r = document(suite, *BYTECODE, "--", *PYTEST, env=env, code=0)
+        assert r.doc["violations"] == [] and "2 passed" in r.text, r.told()
+        assert not (elsewhere / "__pycache__").exists()
+        assert list((suite / "src/__pycache__").glob("program.*.pyc"))
+        assert list((suite / "tests/__pycache__").glob("test_suite.*-pytest-*.pyc"))
+        assert (suite / ".pytest_cache/v/cache/nodeids").exists()
+        # A name that only begins so is named.
+        r = document(suite, *python(f"import os; os.mkdir('{elsewhere}/__pycache__x')"))
+        assert r.rc != 0 and [v["path"] for v in r.doc["violations"]] == [f"{elsewhere}/__pycache__x"]
+        r = document(suite, *python(f"import os; os.mkdir('{elsewhere}/__pycache__')"))
+        assert r.doc["violations"] == [] and r.rc != 0 and "Read-only" in r.doc["stderr"], r.told()
+        (suite / "cordon.json").write_text('{"test": {"caches": []}}')  # in the project it is what cordon.json says
+        shutil.rmtree(suite / "src/__pycache__")
+        r = document(suite, *python("import os; os.mkdir('src/__pycache__')"))
+        assert [v["path"] for v in r.doc["violations"]] == [f"{suite}/src/__pycache__"], r.told()
+    finally:
+        shutil.rmtree(elsewhere)
+
+
+def test_coverage_in_child_processes(suite):
+    if not shutil.which("python3-coverage"):
+        pytest.skip("python3-coverage is not installed")
+    (suite / "tests/test_suite.py").write_text(
+        "import subprocess, sys\ndef test_child():\n"
+        "    subprocess.run(['python3-coverage', 'run', '-p', '--source', 'src', 'src/child.py'], check=True)\n")
+    (suite / "src/child.py").write_text("import program\nprint(program.answer())\n")
+    for command in (["run", "-p", "--source", "src", "-m", "pytest", "-q"], ["combine"]):
+        r = document(suite, *BYTECODE, "--", "python3-coverage", *command, code=0)
+        assert r.doc["violations"] == [], r.told()
+        assert bool(list(suite.glob(".coverage.*"))) == (command != ["combine"])
+    r = subprocess.run(["python3-coverage", "report"], cwd=suite, stdout=subprocess.PIPE, check=True)
+    assert re.search(rb"src/child.py +2 +0 +100%", r.stdout) and re.search(rb"src/program.py +2 +0 +100%", r.stdout)
+
+
 def test_other_runners(project):
     (project / "tests/test_u.py").write_text(
         "import tempfile, unittest\nclass T(unittest.TestCase):\n    def test_a(self):\n"
@@ -676,7 +763,9 @@ def test_meson_test(project):
     assert "Ok: " in r.text and (project / "build/meson-logs/testlog.txt").exists()
 
 
-REAL = ["test_tempfile", "test_glob", "test_json", "test_csv", "test_pathlib"]
+REAL = ["test_tempfile", "test_glob", "test_json", "test_csv", "test_pathlib", "test_fileio"]
+if support.ALL and not support.ROOT:
+    REAL += ["test_os", "test_subprocess"]  # as root they become other users, and there are none inside
 
 
 def test_a_suite_that_nobody_here_wrote(project):

@@ -17,7 +17,7 @@ TEST(rlimits_are_set_and_read_back)
     uint32_t proof = 0;
     int high = fcntl(0, F_DUPFD, 64);
     CHECK(high >= 64); /* before: there is room */
-    CHECK_INT(layer_rlimits_apply(&plan, &proof, NULL), 0);
+    CHECK_INT(layer_rlimits_apply(&plan, 0, &proof, NULL), 0);
     CHECK_INT(proof, PROOF_NOFILE | PROOF_NPROC);
     for (int k = 0; k < 4; k++) {
         struct rlimit seen;
@@ -35,7 +35,7 @@ TEST(a_stricter_limit_of_the_callers_own_stays)
     struct rlimit seen;
     uint32_t proof = 0;
     CHECK_INT(setrlimit(RLIMIT_NOFILE, &strict), 0);
-    CHECK_INT(layer_rlimits_apply(&plan, &proof, NULL), 0);
+    CHECK_INT(layer_rlimits_apply(&plan, 0, &proof, NULL), 0);
     CHECK_INT(proof, PROOF_NOFILE);
     CHECK_INT(getrlimit(RLIMIT_NOFILE, &seen), 0);
     CHECK_INT(seen.rlim_max, 32);

@@ -41,7 +41,7 @@ TEST(a_note_says_what_to_do_and_names_a_directory)
     CHECK_INT(layer_refusal_note(&host, &arena, &policy, REFUSAL_USERNS, &met, NULL), 0);
     CHECK(host.refused.userns && !host.refused.procfs);
     CHECK(strstr(host.refused.error.remedy, "user.max_user_namespaces") != NULL);
-    CHECK(strstr(host.refused.work_dir, "/work-") != NULL);
+    CHECK(strstr(host.work_dir, "/work-") != NULL);
     bool usr = false;
     for (const char **p = host.refused.top; *p != NULL; p++)
         usr = usr || strcmp(*p, "/usr") == 0;

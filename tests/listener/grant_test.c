@@ -86,7 +86,7 @@ static void project(void)
 /* Python knows errno and flags; its answer is what it prints. */
 static void run_with(const char *code, const char *notes)
 {
-    static const struct supervisor_options options = {
+    static const struct run_wishes options = {
         .input = -1, .output = {-1, -1}, .capture = true, .ledger = true, .signals = -1, .on_violation = count_told};
     char *command[] = {(char[]){"/usr/bin/python3"}, (char[]){"-c"}, NULL, NULL};
     box.arena = ARENA_INIT(64u * 1024 * 1024);

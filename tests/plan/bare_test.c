@@ -15,7 +15,7 @@ static struct host refusing(void)
     host.home[0] = "/home/me";
     host.refused.userns = true;
     host.refused.top = top;
-    strcpy(host.refused.work_dir, "/tmp/cordon-1000/work-1");
+    strcpy(host.work_dir, "/tmp/cordon-1000/work-1");
     err_set(&host.refused.error, CORDON_ERROR_SETUP, CORDON_LAYER_NAMESPACES, EPERM, "make namespaces", "clone3");
     err_remedy(&host.refused.error, "sysctl -w kernel.something=1");
     return host;

@@ -22,17 +22,6 @@ TEST(nobody_is_the_default_and_root_never_stays_root)
     arena_free(&i.arena);
 }
 
-TEST(what_is_not_built_in_is_refused_by_name)
-{
-    struct invented i = invented(PROFILE_STAGE);
-    i.policy.backend = BACKEND_BWRAP;
-    CHECK_INT(compile(&i), -EINVAL);
-    CHECK_INT(i.err.kind, CORDON_ERROR_POLICY);
-    CHECK_STR(i.err.subject, "bwrap");
-    CHECK_STR(i.err.why, "this version does not have it");
-    arena_free(&i.arena);
-}
-
 TEST(a_refused_plan_still_fills_the_ledgers_side)
 {
     struct invented i = invented(PROFILE_AGENT);

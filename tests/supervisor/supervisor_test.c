@@ -24,7 +24,7 @@ static struct box {
     struct plan plan;
     struct supervisor supervisor;
     struct result result;
-    struct supervisor_options options;
+    struct run_wishes options;
 } box;
 
 static void prepare(enum policy_profile profile)
@@ -32,7 +32,7 @@ static void prepare(enum policy_profile profile)
     memset(&box, 0, sizeof box);
     box.arena = ARENA_INIT(64u * 1024 * 1024);
     policy_init(&box.policy, profile);
-    box.options = (struct supervisor_options){
+    box.options = (struct run_wishes){
         .input = -1, .output = {-1, -1}, .capture = true, .ledger = true, .signals = -1};
     result_init(&box.result);
 }
@@ -157,6 +157,12 @@ TEST(a_wall_limit_first_asks_then_kills)
     check_end(STATUS_TIMEOUT, "");
 }
 
+static int next_signal(int signals)
+{
+    struct signalfd_siginfo info;
+    return read(signals, &info, sizeof info) == (ssize_t)sizeof info ? (int)info.ssi_signo : 0;
+}
+
 TEST(a_callers_signal_is_passed_on_and_named)
 {
     sigset_t set;
@@ -164,6 +170,7 @@ TEST(a_callers_signal_is_passed_on_and_named)
     sigemptyset(&set);
     sigaddset(&set, SIGTERM);
     CHECK_INT(sigprocmask(SIG_BLOCK, &set, NULL), 0);
+    box.options.next_signal = next_signal;
     box.options.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     CHECK_INT(start("trap 'echo told; exit 0' TERM; echo ready; while :; do sleep 0.05; done"), 0);
     while (box.result.out.captured.len == 0) /* it is ready */

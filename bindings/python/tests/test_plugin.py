@@ -1,6 +1,7 @@
 """The pytest plugin, in sessions of their own."""
 
 import os
+import sys
 
 import pytest
 
@@ -51,6 +52,8 @@ def project(pytester, site, monkeypatch):
     def run(*arguments, **files):
         for name, body in files.items():
             pytester.makepyfile(**{f"tests/test_{name}": body})
+        if "--cordon" in arguments:  # with its own base temp, not pytester's
+            return pytester.run(sys.executable, "-m", "pytest", *arguments, timeout=120)
         return pytester.runpytest_subprocess(*arguments, timeout=120)
 
     run.root = root
@@ -109,3 +112,85 @@ def test_two_sessions_have_two_base_temps(project):
     body = "def test_a(tmp_path): print('AT', tmp_path)"
     found = {line for _ in range(2) for line in project("-s", a="    " + body).outlines if "AT " in line}
     assert len(found) == 2
+
+
+# --- --cordon: the same sessions, with the kernel's guard ---------------------------------------------
+
+GUARDED = """
+    import pytest
+
+    def test_fine(tmp_path, cordon_config):
+        (tmp_path / "x").write_text("1")
+        assert cordon_config.read_text() and "tests/artifacts" in str(cordon_config)
+
+    def test_missing():
+        with pytest.raises(FileNotFoundError):
+            open("/no/such/directory/x", "w")
+"""
+CHILD = """
+    import os
+    def test_child():
+        os.system('echo gone > config.toml')
+"""
+
+
+def outcome(result):
+    """The tests that the command named at the end."""
+    return {test for line in result.errlines if line.startswith("  test: ")
+            for test in line.removeprefix("  test: ").split(", ")}
+
+
+def test_guarded_and_clean(project):
+    result = project("--cordon", "-v", fine=GUARDED)
+    result.assert_outcomes(passed=2)
+    result.stdout.fnmatch_lines(["cordon: inside the kernel's guard"])
+    assert result.ret == 0 and outcome(result) == set()
+    assert not (project.root / "tests/artifacts").exists()
+
+
+def test_guarded_the_kernel_sees_children(project):
+    result = project("--cordon", child=CHILD, sly=SWALLOWS, fine=GUARDED)
+    result.assert_outcomes(passed=4)  # nobody complained
+    result.stdout.no_fnmatch_line("*TEST_SANDBOX_VIOLATION*")  # the hook is off
+    assert result.ret == 1 and (project.root / "config.toml").read_text() == "real"
+    assert outcome(result) == {"tests/test_child.py::test_child", "tests/test_sly.py::test_swallows"}
+    result.stderr.fnmatch_lines(["TEST_SANDBOX_VIOLATION: attempted to write to *config.toml (*; 2 times in all)"])
+
+
+def test_guarded_exit_statuses(project):
+    assert project("--cordon", a="    def test_a(): pass").ret == 0
+    assert project("--cordon", "-k", "nothing").ret == pytest.ExitCode.NO_TESTS_COLLECTED
+    assert project("--cordon", "--no-such-option").ret == pytest.ExitCode.USAGE_ERROR
+    assert project("--cordon", bad=WRITES).ret == pytest.ExitCode.TESTS_FAILED
+    assert project("--cordon", "tests/test_a.py").ret == 0
+
+
+def test_guarded_junit_and_xdist(project):
+    result = project("--cordon", "-n", "2", "--junitxml=tests/report.xml", fine=GUARDED, bad=WRITES, child=CHILD)
+    assert result.ret == 1 and (project.root / "config.toml").read_text() == "real"
+    assert outcome(result) == {"tests/test_bad.py::test_writes", "tests/test_child.py::test_child"}
+    report = (project.root / "tests/report.xml").read_text()
+    assert 'tests="4"' in report and 'failures="1"' in report and "Read-only file system" in report
+    assert "TEST_SANDBOX_VIOLATION" not in result.stdout.str()  # the hook is off: each is named once
+
+
+def test_guarded_from_a_directory_below(project, monkeypatch):
+    monkeypatch.chdir(project.root / "tests")
+    result = project("--cordon", "test_a.py", "-s", a="    import os\n    def test_a(tmp_path): print('AT', os.getcwd(), tmp_path)")
+    assert result.ret == 0 and f"AT {project.root}/tests {project.root}/tests/artifacts/" in result.stdout.str()
+
+
+def test_guarded_by_the_ini_file(project):
+    (project.root / "pytest.ini").write_text("[pytest]\naddopts = --cordon\n")
+    assert project(child=CHILD).ret == 1
+    assert (project.root / "config.toml").read_text() == "real"
+
+
+@pytest.mark.parametrize("left", [{"CORDON_TEST_CONFIG": "/left"},
+                                  {"CORDON_TEST_CONFIG": "/left", "CORDON_TEST_IN_PROCESS": "1"}])
+def test_a_variable_is_no_guard(project, monkeypatch, left):
+    for name, value in left.items():
+        monkeypatch.setenv(name, value)
+    result = project("--cordon", child=CHILD)
+    assert result.ret == 1 and (project.root / "config.toml").read_text() == "real"
+    result.stdout.fnmatch_lines(["cordon: inside the kernel's guard"])

@@ -19,6 +19,7 @@ import pytest
 from ._write_hook import FIX, Attempt, WriteHook
 
 _CONFIG_VARIABLE = "CORDON_TEST_CONFIG"  # set by `cordon test` for what runs inside
+_IN_PROCESS = "CORDON_TEST_IN_PROCESS"   # set here, for workers, where there is a hook and no guard
 _CACHES = [".pytest_cache", "__pycache__", ".coverage", ".coverage.*", ".slop_cache", ".ruff_cache"]
 _TEMPLATE = '[ai]\nprovider = "none"\n\n[projects]\n\n[gui]\nshow_windows = false\n'
 _BESIDE_PYTHON = Path(sysconfig.get_path("scripts")) / "cordon"
@@ -46,7 +47,7 @@ def _program() -> Optional[Path]:
 
 @_hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
-    if not getattr(early_config.known_args_namespace, "cordon", False) or _CONFIG_VARIABLE in os.environ:
+    if not getattr(early_config.known_args_namespace, "cordon", False) or _guarded():
         return
     program = _program()
     if program is None:
@@ -56,7 +57,31 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     if capture is not None:
         capture.stop_global_capturing()  # the next program must get the real descriptors
     arguments = [a for a in early_config.invocation_params.args if a != "--cordon"]
-    os.execv(program, ["cordon", "test", "--", sys.executable, "-m", "pytest", *map(str, arguments)])
+    os.environ.pop(_IN_PROCESS, None)
+    os.execv(program, ["cordon", "test", *_root(early_config), "--cwd", os.getcwd(), "--", *_pytest(), *map(str, arguments)])
+
+
+def _guarded() -> bool:
+    """Inside `cordon test`. A variable that somebody left behind is no guard: ask the kernel, too."""
+    if _CONFIG_VARIABLE not in os.environ or os.environ.get(_IN_PROCESS) == "1":
+        return False
+    status = Path("/proc/self/status").read_text(encoding="utf-8", errors="replace")
+    return "\nNoNewPrivs:\t1\n" in status and "\nSeccomp:\t2\n" in status
+
+
+def _root(config: pytest.Config) -> List[str]:
+    """pytest's own, where nothing above says what the project is."""
+    here = Path.cwd()
+    known = any((p / name).exists() for p in (here, *here.parents) for name in ("cordon.json", ".git"))
+    return [] if known else ["--root", str(config.rootpath)]
+
+
+def _pytest() -> List[str]:
+    """As it was called: `python -m pytest` puts the current directory into sys.path, `pytest` does not."""
+    called = Path(sys.argv[0])
+    if called.name in ("pytest", "py.test", "pytest-3", "py.test-3") and os.access(called, os.X_OK):
+        return [str(called)]
+    return [sys.executable, "-m", "pytest"]
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -84,7 +109,7 @@ class Plugin:
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
         self.worker = hasattr(config, "workerinput")
-        self.inside = _CONFIG_VARIABLE in os.environ and not self.worker_of_ours()
+        self.inside = _guarded()
         self.root = Path(config.rootpath)
         self.attempts: List[Attempt] = []
         self.made: List[Path] = []
@@ -97,10 +122,6 @@ class Plugin:
             base = config.option.basetemp
             places = [*self.writable, *([str(base)] if base else [])]
             self.hook = WriteHook(places, settings.get("caches", _CACHES), str(self.root))
-
-    @staticmethod
-    def worker_of_ours() -> bool:
-        return os.environ.get("CORDON_TEST_IN_PROCESS") == "1"
 
     def _isolate(self, settings: dict[str, Any]) -> None:
         """Base temp and a config of its own, beneath tests/artifacts, if there is a tests/."""
@@ -116,7 +137,7 @@ class Plugin:
         config = workspace / "config_overrides.toml"
         config.write_text((self.root / template).read_text() if template else _TEMPLATE)
         os.environ[_CONFIG_VARIABLE] = str(config)
-        os.environ["CORDON_TEST_IN_PROCESS"] = "1"
+        os.environ[_IN_PROCESS] = "1"
         if self.config.option.basetemp is None:
             base = artifacts / "_pytest_tmp" / run
             self._make(base.parent)
@@ -200,9 +221,9 @@ class Plugin:
 
     def pytest_unconfigure(self) -> None:
         """Removes what was made here, if all went well."""
-        if self.worker_of_ours() and not self.worker:
+        if os.environ.get(_IN_PROCESS) == "1" and not self.worker:
             os.environ.pop(_CONFIG_VARIABLE, None)
-            os.environ.pop("CORDON_TEST_IN_PROCESS", None)
+            os.environ.pop(_IN_PROCESS, None)
         if self.clean:
             for path in reversed(self.made):
                 _remove(path)

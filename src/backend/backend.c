@@ -1,0 +1,110 @@
+#include "backend/backend.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "result/ending.h"
+
+static const struct backend *of(enum policy_backend which)
+{
+    switch (which) {
+    case BACKEND_BWRAP:
+        return &backend_bwrap;
+    case BACKEND_POSIX:
+        return &backend_posix;
+    case BACKEND_NONE:
+        return &backend_none;
+    default:
+        return &backend_native; /* auto begins with it */
+    }
+}
+
+int backend_compile(struct backend_run *run, enum policy_backend by)
+{
+    const struct plan_request request = {.policy = run->policy,
+                                         .host = &run->host,
+                                         .backend = by,
+                                         .command = run->command,
+                                         .caller_env = run->env,
+                                         .work = run->work,
+                                         .guard = run->guard,
+                                         .tty = run->tty};
+    struct result *result = run->result;
+    int r = plan_compile(&run->plan, run->arena, &request, &result->error);
+    result->backend_kind = of(by)->kind;
+    result->backend_effective = of(by)->effective;
+    snprintf(result->bwrap_path, sizeof result->bwrap_path, "%s",
+             by == BACKEND_BWRAP && run->host.bwrap != NULL ? run->host.bwrap : "");
+    return r;
+}
+
+/* A copy of one of the caller's; NULL: it has none, or no memory is left. */
+static const char *variable(const struct backend_run *run, const char *name)
+{
+    const size_t len = strlen(name);
+    for (char *const *e = run->env; *e != NULL; e++) {
+        if (strncmp(*e, name, len) == 0 && (*e)[len] == '=')
+            return arena_strdup(run->arena, *e + len + 1);
+    }
+    return NULL;
+}
+
+int backend_plan(struct backend_run *run)
+{
+    run->backend = of(run->policy->backend);
+    run->result->backend_kind = run->backend->kind;
+    run->result->backend_effective = run->backend->effective;
+    run->path = variable(run, "PATH");
+    int r = run->backend->plan(run);
+    if (r == 0)
+        return 0;
+    ending_refused(run->result);
+    if (run->plan.policy != NULL)
+        ledger_fill(&run->result->ledger, &run->plan, 0, false);
+    return r;
+}
+
+void backend_rehearse(struct backend_run *run)
+{
+    if (run->backend->rehearse != NULL)
+        run->backend->rehearse(run);
+}
+
+int backend_start(struct backend_run *run)
+{
+    return run->backend->start(run);
+}
+
+bool backend_step(struct backend_run *run, bool wait)
+{
+    return run->backend->step(run, wait);
+}
+
+void backend_kill(struct backend_run *run)
+{
+    run->backend->kill(run);
+}
+
+void backend_finish(struct backend_run *run)
+{
+    run->backend->finish(run);
+}
+
+int backend_descriptor(const struct backend_run *run)
+{
+    return run->backend->descriptor(run);
+}
+
+bool backend_usage(const struct backend_run *run, struct run_usage *out)
+{
+    if (run->backend->usage == NULL || run->state == NULL)
+        return false;
+    run->backend->usage(run, out);
+    return true;
+}
+
+void backend_resize(struct backend_run *run, unsigned rows, unsigned columns)
+{
+    if (run->backend->resize != NULL && run->state != NULL)
+        run->backend->resize(run, rows, columns);
+}

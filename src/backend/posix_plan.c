@@ -1,0 +1,80 @@
+/* Facts about any POSIX system, and the plans that need no more. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "backend/posix.h"
+
+static int probe(struct backend_run *run)
+{
+    struct host *host = &run->host;
+    struct timespec now;
+    char cwd[4096];
+    *host = (struct host){.uid = geteuid(), .gid = getegid(), .cores = 1};
+    if (getcwd(cwd, sizeof cwd) != NULL && cwd[0] == '/')
+        host->cwd = arena_strdup(run->arena, cwd);
+    clock_gettime(CLOCK_REALTIME, &now);
+    snprintf(host->work_dir, sizeof host->work_dir, "/tmp/cordon-posix-%ld-%lx%lx", (long)getpid(),
+             (unsigned long)now.tv_sec, (unsigned long)now.tv_nsec);
+    return run->tune != NULL ? run->tune(host, &run->result->error) : 0;
+}
+
+/* What the policy lists must be there, although nothing has to be done with it. */
+static int look_for(struct backend_run *run, const char *path)
+{
+    struct cordon_error *err = &run->result->error;
+    if (access(path, F_OK) == 0)
+        return 0;
+    const int errnum = errno;
+    err_set(err, CORDON_ERROR_POLICY, CORDON_LAYER_PLAN, errnum, "open bind source", path);
+    err_remedy(err, "create it first, or give the bind \"optional\": true in a policy document");
+    return -errnum;
+}
+
+static int compile(struct backend_run *run, enum policy_backend by)
+{
+    const struct policy *policy = run->policy;
+    const struct policy_binds *lists[2] = {&policy->rw, &policy->ro};
+    int r = probe(run);
+    if (r == 0)
+        r = backend_compile(run, by);
+    for (int k = 0; k < 2; k++) {
+        for (size_t i = 0; r == 0 && i < lists[k]->count; i++)
+            r = lists[k]->items[i].optional ? 0 : look_for(run, lists[k]->items[i].host);
+    }
+    return r == 0 && policy->work == WORK_HOST ? look_for(run, policy->work_host) : r;
+}
+
+int posix_plan(struct backend_run *run)
+{
+    return compile(run, BACKEND_POSIX);
+}
+
+/* In the environment it may only tighten: set, and neither empty nor 0. */
+static bool isolation_required(char *const *env)
+{
+    static const char name[] = "CORDON_REQUIRE_ISOLATION=";
+    for (; *env != NULL; env++) {
+        const char *value = *env + sizeof name - 1;
+        if (strncmp(*env, name, sizeof name - 1) == 0)
+            return value[0] != '\0' && strcmp(value, "0") != 0;
+    }
+    return false;
+}
+
+int posix_plan_none(struct backend_run *run)
+{
+    struct cordon_error *err = &run->result->error;
+    if (isolation_required(run->env)) {
+        err_set(err, CORDON_ERROR_POLICY, CORDON_LAYER_PLAN, 0, "use backend", "none");
+        err_why(err, "CORDON_REQUIRE_ISOLATION is set, and this backend isolates nothing");
+        err_remedy(err, "--backend auto");
+        return -EPERM;
+    }
+    if (!run->unsafe_known)
+        result_warn(run->result, "backend none isolates nothing: the command has all of the caller's rights "
+                                 "(--backend auto isolates, --unsafe-no-isolation silences this)");
+    return compile(run, BACKEND_NONE);
+}

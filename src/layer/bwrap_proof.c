@@ -1,0 +1,294 @@
+/* What bwrap made, read back from /proc. Raw calls only: init runs it. */
+#include <string.h>
+#include <sys/stat.h>
+
+#include "layer/bwrap.h"
+#include "sys/files.h"
+
+#define PATH_SIZE 64
+#define LINE_SIZE 4096
+
+/* A file of /proc, line by line. */
+struct lines {
+    int fd;
+    char data[2 * LINE_SIZE];
+    size_t start, end;
+};
+
+static void name_of(char out[PATH_SIZE], int pid, const char *name)
+{
+    int scale = 1;
+    while (pid / scale >= 10)
+        scale *= 10;
+    for (; scale > 0; scale /= 10)
+        *out++ = (char)('0' + pid / scale % 10);
+    *out++ = '/';
+    memcpy(out, name, strlen(name) + 1);
+}
+
+static bool open_lines(struct lines *l, int proc, int pid, const char *name)
+{
+    char path[PATH_SIZE];
+    name_of(path, pid, name);
+    l->fd = sys_open(proc, path, O_RDONLY, 0);
+    l->start = l->end = 0;
+    return l->fd >= 0;
+}
+
+/* The next one, terminated; NULL at the end. A line that is too long is cut in two. */
+static char *next_line(struct lines *l)
+{
+    for (;;) {
+        char *newline = memchr(l->data + l->start, '\n', l->end - l->start);
+        if (newline != NULL) {
+            char *line = l->data + l->start;
+            *newline = '\0';
+            l->start = (size_t)(newline - l->data) + 1;
+            return line;
+        }
+        memmove(l->data, l->data + l->start, l->end - l->start);
+        l->end -= l->start;
+        l->start = 0;
+        if (l->end == sizeof l->data)
+            l->end = 0;
+        long n = sys_read(l->fd, l->data + l->end, sizeof l->data - l->end);
+        if (n <= 0)
+            return NULL;
+        l->end += (size_t)n;
+    }
+}
+
+static bool starts(const char *line, const char *with)
+{
+    return strncmp(line, with, strlen(with)) == 0;
+}
+
+static uint64_t number_of(const char **p, unsigned base)
+{
+    uint64_t value = 0;
+    while (**p == ' ' || **p == '\t')
+        (*p)++;
+    for (;; (*p)++) {
+        const char c = **p;
+        const unsigned digit = c >= '0' && c <= '9' ? (unsigned)(c - '0') : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10 : 99;
+        if (digit >= base)
+            return value;
+        value = value * base + digit;
+    }
+}
+
+struct status {
+    bool identity; /* all four numbers of both kinds are the plan's */
+    uint64_t capabilities; /* of all sets together */
+    uint64_t no_new_privs, seccomp, filters;
+    unsigned seen; /* lines that were there */
+};
+
+#define STATUS_LINES 10 /* Uid, Gid, five sets, three flags */
+
+static bool all_are(const char *p, uint64_t id)
+{
+    for (int i = 0; i < 4; i++) {
+        if (number_of(&p, 10) != id)
+            return false;
+    }
+    return true;
+}
+
+static void read_status(struct status *out, const struct plan *plan, int proc, int pid)
+{
+    static struct lines l; /* init has one thread */
+    *out = (struct status){.identity = true};
+    if (!open_lines(&l, proc, pid, "status"))
+        return;
+    for (char *line; (line = next_line(&l)) != NULL;) {
+        const char *value = strchr(line, ':');
+        if (value == NULL)
+            continue;
+        value++;
+        out->seen++;
+        if (starts(line, "Uid:"))
+            out->identity = out->identity && all_are(value, plan->uid_host);
+        else if (starts(line, "Gid:"))
+            out->identity = out->identity && all_are(value, plan->gid_host);
+        else if (starts(line, "Cap"))
+            out->capabilities |= number_of(&value, 16);
+        else if (starts(line, "NoNewPrivs:"))
+            out->no_new_privs = number_of(&value, 10);
+        else if (starts(line, "Seccomp:"))
+            out->seccomp = number_of(&value, 10);
+        else if (starts(line, "Seccomp_filters:"))
+            out->filters = number_of(&value, 10);
+        else
+            out->seen--;
+    }
+    sys_close(l.fd);
+}
+
+static uint32_t prove_status(const struct plan *plan, int proc, int pid, int outer)
+{
+    struct status inside;
+    struct status outside;
+    uint32_t seen = 0;
+    read_status(&inside, plan, proc, pid);
+    read_status(&outside, plan, proc, outer);
+    if (inside.seen != STATUS_LINES || outside.seen != STATUS_LINES)
+        return 0;
+    if (inside.identity && plan->uid_host != 0)
+        seen |= PROOF_IDENTITY;
+    if (inside.capabilities == 0)
+        seen |= PROOF_NO_CAPS;
+    if (inside.no_new_privs == 1)
+        seen |= PROOF_NO_NEW_PRIVS;
+    /* One more than bwrap itself, which has only the gate. */
+    if (inside.seccomp == 2 && inside.filters == outside.filters + 1)
+        seen |= PROOF_SECCOMP;
+    return seen;
+}
+
+static bool other_namespace(int proc, int pid, const char *name)
+{
+    char path[PATH_SIZE];
+    char own[PATH_SIZE] = "self/";
+    struct stat a;
+    struct stat b;
+    name_of(path, pid, name);
+    memcpy(own + 5, name, strlen(name) + 1);
+    return sys_call(SYS_newfstatat, proc, path, &a, 0) == 0 && sys_call(SYS_newfstatat, proc, own, &b, 0) == 0 &&
+           a.st_ino != b.st_ino;
+}
+
+static uint32_t prove_namespaces(int proc, int pid)
+{
+    static const struct {
+        const char *name;
+        uint32_t proof;
+    } table[] = {{"ns/user", PROOF_USERNS}, {"ns/pid", PROOF_PIDNS}, {"ns/ipc", PROOF_IPCNS}, {"ns/net", PROOF_NETNS},
+                 {"ns/mnt", PROOF_MOUNTNS}};
+    uint32_t seen = 0;
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+        seen |= other_namespace(proc, pid, table[i].name) ? table[i].proof : 0;
+    return seen;
+}
+
+/* Every interface of its network but lo. */
+static bool quiet(int proc, int pid)
+{
+    static struct lines l;
+    bool quiet = true;
+    if (!open_lines(&l, proc, pid, "net/dev"))
+        return false;
+    for (char *line; (line = next_line(&l)) != NULL;) {
+        const char *colon = strchr(line, ':');
+        if (colon == NULL) /* two lines of titles */
+            continue;
+        const char *name = line + strspn(line, " ");
+        quiet = quiet && colon - name == 2 && memcmp(name, "lo", 2) == 0;
+    }
+    sys_close(l.fd);
+    return quiet;
+}
+
+/* \040 and its like, in place. */
+static void unescape(char *text)
+{
+    char *to = text;
+    for (const char *p = text; *p != '\0'; to++) {
+        if (p[0] == '\\' && p[1] >= '0' && p[1] <= '3' && p[2] != '\0' && p[3] != '\0') {
+            *to = (char)((p[1] - '0') * 64 + (p[2] - '0') * 8 + (p[3] - '0'));
+            p += 4;
+        } else {
+            *to = *p++;
+        }
+    }
+    *to = '\0';
+}
+
+static bool beneath(const char *path, const char *target)
+{
+    const size_t n = strlen(target);
+    return strncmp(path, target, n) == 0 && (n == 0 || path[n] == '\0' || path[n] == '/');
+}
+
+/* The narrowest step above a mount point says whether it may be written. `path` has no leading slash. */
+static bool may_write(const struct plan *plan, const char *path)
+{
+    if (beneath(path, "proc"))
+        return !beneath(path, "proc/sys");
+    const struct plan_step *best = NULL;
+    for (size_t i = 0; i < plan->step_count; i++) {
+        const struct plan_step *step = &plan->steps[i];
+        const bool place = step->kind == STEP_TMPFS || step->kind == STEP_BIND || step->kind == STEP_HOST_TREE ||
+                           step->kind == STEP_DEVICE || step->kind == STEP_SPARSE || step->kind == STEP_DEVPTS;
+        if (place && beneath(path, step->target) && (best == NULL || strlen(step->target) >= strlen(best->target)))
+            best = step;
+    }
+    return strcmp(path, "dev/tty") == 0 || (best != NULL && (best->flags & STEP_RDONLY) == 0);
+}
+
+/* What bwrap's --dev holds, beside our own /dev/shm. */
+static bool known_device(const char *path)
+{
+    static const char *const known[] = {"dev",        "dev/null",    "dev/zero", "dev/full", "dev/random",
+                                        "dev/urandom", "dev/tty",     "dev/pts",  "dev/shm", "dev/console"};
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (strcmp(path, known[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* ID PARENT DEV ROOT POINT OPTIONS...: the fifth and sixth word. */
+static bool split(char *line, char **point, char **options)
+{
+    char *p = line;
+    for (int i = 0; i < 4 && p != NULL; i++) {
+        p = strchr(p, ' ');
+        p = p == NULL ? NULL : p + 1;
+    }
+    *point = p;
+    char *end = p == NULL ? NULL : strchr(p, ' ');
+    if (end == NULL)
+        return false;
+    *end = '\0';
+    *options = end + 1;
+    unescape(p);
+    return p[0] == '/';
+}
+
+static uint32_t prove_mounts(const struct plan *plan, int proc, int pid)
+{
+    static struct lines l;
+    bool readonly = true;
+    bool devices = true;
+    bool root = false;
+    bool dev = false;
+    bool sealed = false;
+    if (!open_lines(&l, proc, pid, "mountinfo"))
+        return 0;
+    for (char *line; (line = next_line(&l)) != NULL;) {
+        char *point;
+        char *options;
+        if (!split(line, &point, &options)) {
+            readonly = devices = false;
+            continue;
+        }
+        const char *path = point + 1;
+        const bool ro = starts(options, "ro,") || starts(options, "ro ");
+        root = root || path[0] == '\0';
+        if (strcmp(path, "dev") == 0)
+            dev = devices = true; /* what stood there before is covered */
+        sealed = sealed || strcmp(path, "proc/1") == 0;
+        readonly = readonly && (ro || may_write(plan, path));
+        devices = devices && (!beneath(path, "dev") || known_device(path));
+    }
+    sys_close(l.fd);
+    return (readonly && root ? (uint32_t)PROOF_READONLY : 0) | (devices && dev ? (uint32_t)PROOF_DEVICES : 0) |
+           (sealed ? (uint32_t)PROOF_INNER_SEALED : 0);
+}
+
+uint32_t layer_bwrap_proven(const struct plan *plan, int proc, int pid, int outer)
+{
+    uint32_t seen = prove_status(plan, proc, pid, outer) | prove_namespaces(proc, pid) | prove_mounts(plan, proc, pid);
+    return seen | (quiet(proc, pid) ? (uint32_t)PROOF_NET_QUIET : 0);
+}

@@ -1,0 +1,188 @@
+#include "result/ending.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/text.h"
+
+static void conclude(struct result *result, enum status status, int rc)
+{
+    result->status = status;
+    result->rc = rc;
+}
+
+/* Where the command is on the host, for the remedy; it is never in the result document. */
+static void suggest(const struct plan *plan, struct cordon_error *err)
+{
+    for (const char **path = plan->candidates; *path != NULL; path++) {
+        const char *slash = strrchr(*path, '/');
+        if ((*path)[0] != '/' || slash == *path || access(*path, X_OK) != 0)
+            continue;
+        char text[sizeof err->remedy];
+        int n = snprintf(text, sizeof text, "it exists on the host: --ro %.*s would show it", (int)(slash - *path),
+                         *path);
+        if (n > 0 && (size_t)n < sizeof text)
+            err_remedy(err, text);
+        return;
+    }
+}
+
+static void spawn_failed(const struct ending *e, const struct plan *plan, struct result *result)
+{
+    const int errnum = e->exec_errno;
+    const bool missing = errnum == ENOENT || errnum == ENOTDIR;
+    struct cordon_error *err = &result->error;
+
+    err_set(err, missing ? CORDON_ERROR_NOT_FOUND : CORDON_ERROR_NOT_EXECUTABLE, CORDON_LAYER_PROCESS, errnum,
+            "run command", plan->command);
+    if (missing && e->interpreter)
+        err_why(err, "the interpreter or loader that it names does not exist inside the sandbox");
+    else if (missing)
+        err_why(err, "not found inside the sandbox");
+    else if (errnum == ENOEXEC)
+        err_why(err, "not a program: neither a binary of this machine nor a script with a #! line");
+    if (missing)
+        suggest(plan, err);
+    result_reason(result, "the command %s", missing ? "was not found inside the sandbox" : "cannot be executed");
+    conclude(result, STATUS_SPAWN_FAILED, missing ? 127 : 126);
+}
+
+void ending_refused(struct result *result)
+{
+    char text[256];
+    struct cordon_error told = result->error;
+    if (told.layer == CORDON_LAYER_CGROUP)
+        told.subject[0] = '\0'; /* a path of the host's: for the error, not for the document */
+    cordon_error_format(&told, text, sizeof text);
+    char *line = strchr(text, '\n');
+    if (line != NULL)
+        *line = '\0';
+    result_reason(result, "%s: %s", cordon_layer_name(result->error.layer), text);
+    conclude(result, STATUS_INTERNAL_ERROR, 1);
+}
+
+/* By the payload's own end, when no limit explains it. */
+static void own_end(const struct ending *e, const struct plan *plan, struct result *result)
+{
+    if (result->exited && result->exit_code == 0) {
+        conclude(result, STATUS_OK, 0);
+        return;
+    }
+    if (result->exited) {
+        result_reason(result, "exited with %d", result->exit_code);
+        conclude(result, STATUS_NONZERO_EXIT, result->exit_code);
+        return;
+    }
+    if (!e->ended) {
+        result_reason(result, "killed by the caller");
+        conclude(result, STATUS_KILLED_KILL, 128 + SIGKILL);
+        return;
+    }
+    const int sig = result->signal;
+    const bool filter_kills = plan->seccomp != SECCOMP_OFF && plan->on_forbidden != FORBIDDEN_ERRNO;
+    result_reason(result, "ended by %s (signal %d)", text_signal_name(sig), sig);
+    if (sig == SIGSYS && filter_kills)
+        conclude(result, STATUS_FORBIDDEN_SYSCALL, 128 + SIGSYS);
+    else
+        conclude(result,
+                 sig == SIGTERM   ? STATUS_KILLED_TERM
+                 : sig == SIGKILL ? STATUS_KILLED_KILL
+                                  : STATUS_SIGNALED,
+                 128 + sig);
+}
+
+/* Writes were refused: whatever the payload says of itself, that is what is wrong. */
+static void violated(const struct ending *e, const struct plan *plan, struct result *result)
+{
+    const uint64_t total = result->violations.total;
+    if (total == 0 || plan->guard.on_violation != VIOLATIONS_FAIL ||
+        result->status == STATUS_FORBIDDEN_SYSCALL || !e->ended)
+        return;
+    result_reason(result, "%" PRIu64 " attempt%s to write outside of the writable places", total,
+                  total == 1 ? "" : "s");
+    conclude(result, STATUS_POLICY_VIOLATION, result->rc != 0 ? result->rc : 1);
+}
+
+static bool cpu_limit(const struct ending *e, const struct plan *plan, const struct result *result)
+{
+    const uint64_t most = plan->cpu_ms;
+    if (most == POLICY_UNLIMITED)
+        return false;
+    if (e->cpu_seen)
+        return true;
+    /* The backstop of one process: only if the tree really used that much. */
+    return (result->signal == SIGXCPU || result->signal == SIGKILL) && e->cpu_us >= most * 1000;
+}
+
+static void limits_or_end(const struct ending *e, const struct plan *plan, struct result *result)
+{
+    if (e->timed_out) {
+        result_reason(result, "wall time of %" PRIu64 " ms reached", plan->wall_ms);
+        conclude(result, STATUS_TIMEOUT, 124);
+    } else if (e->oom || e->memory_seen) {
+        result_reason(result, "memory limit of %" PRIu64 " bytes reached (%s)", plan->mem_bytes,
+                      e->oom ? "oom event of the cgroup" : "seen by the watcher");
+        conclude(result, STATUS_MEM_LIMIT, 137);
+    } else if (cpu_limit(e, plan, result)) {
+        result_reason(result, "cpu time of %" PRIu64 " ms reached", plan->cpu_ms);
+        conclude(result, STATUS_CPU_LIMIT, 152);
+    } else if (e->overflow != 0) {
+        result_reason(result, "more than %" PRIu64 " bytes on %s", plan->output_bytes,
+                      e->overflow == 1 ? "standard output" : "standard error");
+        conclude(result, STATUS_OUTPUT_LIMIT, 153);
+    } else if (result->caller_signal != 0) {
+        result_reason(result, "the caller sent %s (signal %d)", text_signal_name(result->caller_signal),
+                      result->caller_signal);
+        conclude(result, result->caller_signal == SIGTERM ? STATUS_KILLED_TERM : STATUS_SIGNALED,
+                 128 + result->caller_signal);
+    } else if (e->listener_lost) {
+        err_set(&result->error, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, 0, "listen to the sandbox",
+                "the listener");
+        err_why(&result->error, "it was killed from outside, or hangs on a file system");
+        ending_refused(result);
+    } else if (e->blind) {
+        err_set(&result->error, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, EMFILE, "watch memory and cpu time",
+                "/proc");
+        ending_refused(result);
+    } else if (!e->ended) { /* by the embedding program, the host's out-of-memory killer, ... */
+        result_reason(result, e->killed ? "killed by the caller"
+                                        : "ended by SIGKILL (signal 9) to the whole sandbox, from outside");
+        conclude(result, STATUS_KILLED_KILL, 137);
+    } else {
+        own_end(e, plan, result);
+        violated(e, plan, result);
+    }
+}
+
+void ending_judge(const struct ending *e, const struct plan *plan, struct result *result)
+{
+    if (e->ran && e->exec_errno != 0) {
+        spawn_failed(e, plan, result);
+        return;
+    }
+    if (e->ended && WIFEXITED(e->status)) {
+        result->exited = true;
+        result->exit_code = WEXITSTATUS(e->status);
+    } else if (e->ended) {
+        result->signal = WTERMSIG(e->status);
+    } else {
+        result->signal = SIGKILL; /* by us, or by whoever ended the one who would have seen it */
+    }
+    limits_or_end(e, plan, result);
+}
+
+void ending_tell_partial(const struct plan *plan, uint32_t proof, struct result *result)
+{
+    bool partial = false;
+    for (int i = 0; i < CAPABILITY_COUNT; i++) {
+        const struct plan_claim *c = &plan->claims[i];
+        partial = partial || (c->requested && (c->mechanism == NULL || (proof & c->proof) != c->proof));
+    }
+    if (partial && (result->status == STATUS_OK || result->status == STATUS_NONZERO_EXIT))
+        result_reason(result, "PARTIAL_ENFORCEMENT");
+}

@@ -1,0 +1,143 @@
+"""The tier without user namespaces: files and devices, in view and in guard mode; see tests/tier2.py."""
+import os
+import signal
+import subprocess
+
+from support import BIN, ENV, PRELUDE, PYTHON, ROOT, marker, temp_files
+from tier2 import PARTIAL, UID, USER, applied, cordon, inside, mine, missing, outside, own, refusing  # noqa: F401
+
+
+# --- files ---------------------------------------------------------------------------------------
+
+HIDDEN = """
+p = {path!r}
+d = os.path.dirname(p)
+say([tried(lambda: open(p).read()), tried(os.listdir, d), tried(lambda: open(p, 'a').close()),
+     tried(lambda: open(d + '/new', 'w').close()), tried(os.truncate, p, 0), tried(os.link, p, d + '/hard'),
+     tried(os.mkdir, d + '/dir'), tried(os.rename, p, p + '2'), tried(os.unlink, p + '2')])
+"""
+
+
+def test_hidden_files(inside, mine):
+    code = HIDDEN.format(path=str(own(mine / "f")))
+    r = inside(code)
+    assert all(x in ("EACCES", "EPERM", "ENOENT") for x in r.answer), r.answer
+    assert r.answer[:4] == ["EACCES"] * 4
+    assert (mine / "f").read_text() == "secret" and os.listdir(mine) == ["f"]
+    assert outside(code) == ["ok"] * 9
+
+
+def test_names_of_hidden_files_are_visible_and_the_ledger_says_so(inside, mine):
+    r = inside(f"say(os.stat({str(own(mine / 'f'))!r}).st_size)")
+    assert r.answer == 6
+    missing(r, "filesystem")
+    entry = r.doc["enforced"]["filesystem"]
+    assert "stat()" in entry["details"] and "landlock" in entry["mechanism"]
+
+
+CHANGES = """
+import fcntl
+p = {path!r}
+fd = os.open(p, os.O_RDONLY)
+def setflags():
+    b = fcntl.ioctl(fd, 0x80086601, bytes(8)); fcntl.ioctl(fd, 0x40086602, b)
+say([tried(lambda: open(p, 'a').close()), tried(lambda: os.close(os.open(p, os.O_RDONLY | os.O_TRUNC))),
+     tried(os.truncate, p, 1), tried(os.chmod, p, 0o600), tried(os.fchmod, fd, 0o600),
+     tried(os.chown, p, -1, -1), tried(os.fchown, fd, -1, -1), tried(os.utime, p), tried(os.utime, fd),
+     tried(os.setxattr, p, 'user.a', b'x'), tried(os.setxattr, fd, 'user.b', b'x'),
+     tried(os.removexattr, p, 'user.a'), tried(os.unlink, p) if {unlink} else 'EACCES', tried(setflags)])
+"""
+
+
+def test_read_only_files_do_not_change(inside, mine):
+    path = own(mine / "f")
+    before = os.stat(path)
+    r = inside(CHANGES.format(path=str(path), unlink=True), "--ro", mine)
+    assert set(r.answer) <= {"EACCES", "EPERM"}, r.answer
+    after = os.stat(path)
+    assert (before.st_mode, before.st_mtime_ns, before.st_ctime_ns, path.read_text()) == \
+        (after.st_mode, after.st_mtime_ns, after.st_ctime_ns, "secret")
+    control = outside(CHANGES.format(path=str(path), unlink=False))
+    assert control[:9] == ["ok"] * 9 and set(control[9:12]) <= {"ok", "ENOTSUP"}, control
+
+
+def test_writable_files(inside, mine):
+    r = inside(f"os.chdir({str(mine)!r}); open('a', 'w').write('x'); os.mkdir('d'); os.rename('a', 'd/b')\n"
+               "os.symlink('b', 'd/l'); say(sorted(os.listdir('d')))", "--rw", mine)
+    assert r.answer == ["b", "l"] and (mine / "d/b").read_text() == "x"
+
+
+def test_read_only_inside_writable_cannot_be_kept(refusing, mine):
+    (mine / "keep").mkdir()
+    options = ["--rw", mine, "--ro", mine / "keep"]
+    r = refusing(*options, "--", "echo", "ran")
+    assert r.rc == 125 and r.doc["stdout"] == "", r.told()
+    r = refusing(*PARTIAL, *options, "--", "echo", "ran")
+    missing(r, "filesystem")
+    assert "read-only inside something writable" in r.doc["enforced"]["filesystem"]["details"]
+
+
+def test_protected_names_cannot_be_kept(refusing, mine):
+    r = refusing("--profile", "agent", *PARTIAL, "--", "pwd", cwd=mine)
+    assert r.doc["stdout"].strip() == str(mine), r.told()
+    missing(r, "filesystem")
+    assert ".git/hooks" in r.doc["enforced"]["filesystem"]["details"]
+
+
+def test_the_work_directory(inside):
+    before = temp_files()
+    r = inside("w = os.environ['HOME']; open('f', 'w').write('x')\n"
+               "say([w, os.environ['TMPDIR'], os.getcwd(), oct(os.stat(w).st_mode), os.listdir(w)])")
+    home, tmp, cwd, mode, entries = r.answer
+    assert home == tmp == cwd and mode == "0o40700" and entries == ["f"]
+    assert "/cordon-" in home and not os.path.exists(home)
+    assert not {p for p in temp_files() - before if "cordon" in p}
+
+
+def test_the_work_directory_is_removed_whatever_is_in_it(inside, mine):
+    own(mine / "f")
+    r = inside(f"os.symlink({str(mine)!r}, 'link'); os.mkdir('closed'); open('closed/f', 'w').close()\n"
+               "os.mkdir('none', 0); w = os.getcwd()\n"
+               "for i in range(200): os.mkdir('d'); os.chdir('d')\n"
+               "say(w)", "--ro", mine)
+    assert not os.path.lexists(r.answer) and (mine / "f").read_text() == "secret"
+
+
+def test_a_killed_supervisor_leaves_a_directory_that_the_next_run_sweeps(refuse):
+    argv = [*USER, refuse, "newuser=EPERM", "--", BIN, "run", "--backend", "native", *PARTIAL, "--", "sh", "-c", "pwd; exec sleep 50"]
+    with subprocess.Popen(argv, env=ENV, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as p:
+        left = p.stdout.readline().decode().strip()
+        assert os.path.isdir(left)
+        cordon([refuse, "newuser=EPERM", "--"], *PARTIAL, "--", "true")
+        assert os.path.isdir(left), "swept while in use"
+        os.kill(p.pid, signal.SIGKILL)
+    cordon([refuse, "newuser=EPERM", "--"], *PARTIAL, "--", "true")
+    assert not os.path.exists(left)
+
+
+# --- guard mode ----------------------------------------------------------------------------------
+
+def test_guard_mode_needs_no_allowance(refusing, mine):
+    there = f"/tmp/{marker()}"
+    r = refusing("--profile", "limits", "--", PYTHON, "-c", PRELUDE +
+                 "open('here', 'w').close()\n"
+                 f"say([tried(lambda: open('/etc/hostname').read()), tried(lambda: open('{there}', 'w')), "
+                 "tried(os.listdir, '/'), tried(lambda: open(os.environ['TMPDIR'] + '/t', 'w').close()), "
+                 "tried(os.chmod, '/etc/hostname', 0o644)])", cwd=mine)
+    assert r.doc["status"] == "POLICY_VIOLATION" and r.rc == 1, r.told()
+    assert [(v["op"], v["path"]) for v in r.doc["violations"]] == [("open for writing", there)]
+    assert r.answer == ["ok", "EACCES", "ok", "ok", "EPERM"]
+    assert (mine / "here").exists()
+    for name, entry in r.doc["enforced"].items():
+        assert entry["applied"] or entry["requested"] is None, (name, entry)
+
+
+def test_guard_mode_changes_nothing_outside(refusing, mine):
+    path = own(mine / "f")
+    (mine / "cwd").mkdir()
+    if ROOT:
+        os.chown(mine / "cwd", UID, UID)
+    r = refusing("--profile", "limits", "--", PYTHON, "-c", PRELUDE +
+                 CHANGES.format(path=str(path), unlink=True), cwd=mine / "cwd")
+    assert set(r.answer) <= {"EACCES", "EPERM"}, r.answer
+    applied(r, "filesystem")
