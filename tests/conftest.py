@@ -1,7 +1,6 @@
 import os
 import pathlib
 import shutil
-import subprocess
 import sys
 import tempfile
 
@@ -28,8 +27,7 @@ def probes():
     path = pathlib.Path(tempfile.mkdtemp(prefix="probes-"))
     path.chmod(0o755)
     for source in sorted((support.HERE / "escape").glob("*.c")):
-        subprocess.run(["gcc", "-static", "-O1", "-Wall", "-Werror", "-o",
-                        str(path / source.stem), str(source)], check=True)
+        support.compiled(path / source.stem, source, "-static")
     yield path
     shutil.rmtree(path, ignore_errors=True)
 
@@ -39,9 +37,7 @@ def refuse():
     """tests/tools/refuse: runs a command on a host that refuses what it names."""
     path = pathlib.Path(tempfile.mkdtemp(prefix="refuse-"))
     path.chmod(0o755)
-    subprocess.run(["gcc", "-O1", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", "-o", str(path / "refuse"),
-                    str(support.HERE / "tools/refuse.c"), "-lseccomp"], check=True)
-    yield str(path / "refuse")
+    yield support.compiled(path / "refuse", support.HERE / "tools/refuse.c", "-static", "-lseccomp")
     shutil.rmtree(path, ignore_errors=True)
 
 
@@ -60,3 +56,9 @@ def pytest_collection_modifyitems(config, items):
             items.remove(item)
         elif why is not None:
             item.add_marker(pytest.mark.skip(reason=why))
+
+
+def pytest_runtest_logreport(report):
+    """In a virtual machine: at once, since a machine may be ended before pytest is."""
+    if report.failed and "CORDON_TEST_TOOLS" in os.environ:
+        print(f"\nfailed at {report.when}: {report.nodeid}\n{report.longreprtext[-1500:]}", flush=True)

@@ -322,12 +322,13 @@ static void finish(struct backend_run *run)
     const uint32_t proof = s->told.proof | (s->complete ? (uint32_t)PROOF_TIMER : 0);
     const bool failed = never_ran(run);
     result->duration_ms = now_ms() - s->started_ms;
+    result->ran = !failed || (s->keeper > 0 && !s->complete); /* who is not told must expect it */
     if (failed)
         ending_refused(result);
     else
         judge(run, proof);
     if (run->wishes.ledger)
-        ledger_fill(&result->ledger, &run->plan, proof, !failed);
+        ledger_fill(&result->ledger, &run->plan, proof, result->ran);
     if (!posix_workdir_remove(&s->workdir))
         result_warn(result, "the work directory could not be removed as a whole: %s", run->plan.work_dir);
     for (int i = 0; i < 2; i++) {

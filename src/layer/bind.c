@@ -78,8 +78,9 @@ int bind_open(const struct plan_step *step, bool *skip, struct stat *st, struct 
     if (fd == -ELOOP)
         return bind_refuse(err, fd, what, step->source, "a symbolic link is on the way",
                            "name the place that it leads to (readlink -f says which)");
-    if (fd < 0)
-        return bind_refuse(err, fd, what, step->source, "", "");
+    if (fd < 0) /* no file answers EPERM to O_PATH: a filter of the host's does */
+        return bind_refuse(err, fd, what, step->source,
+                           fd == -ENOSYS || fd == -EPERM ? "openat2 is missing or refused here" : "", "");
     long r = sys_call(SYS_newfstatat, fd, "", st, AT_EMPTY_PATH);
     if (r < 0) {
         sys_close(fd);
@@ -103,11 +104,11 @@ int bind_clone(int source, const struct plan_step *step, int userns, struct cord
     };
     int tree = sys_open_tree(source, "", TREE_CLONE | ALL_OF_IT);
     if (tree < 0)
-        return fail(err, tree, "copy the mounts of", step->source);
+        return fail(err, tree, "copy the mounts (open_tree) of", step->source);
     long r = sys_mount_setattr(tree, "", ALL_OF_IT, &attr);
     if (r < 0) {
         sys_close(tree);
-        return fail(err, r, "set mount flags of", step->source);
+        return fail(err, r, "set mount flags (mount_setattr) of", step->source);
     }
     return tree;
 }

@@ -33,7 +33,7 @@ int layer_landlock_create(const struct plan *plan, struct cordon_error *err)
     /* ABI 1 to 3 know the first word, 4 and 5 the second one too. */
     const unsigned long size = abi >= 6 ? sizeof attr : abi >= 4 ? 16 : 8;
     int ruleset = sys_landlock_create(&attr, size);
-    return ruleset < 0 ? fail(err, ruleset, "create ruleset", "landlock") : ruleset;
+    return ruleset < 0 ? fail(err, ruleset, "create ruleset", "landlock_create_ruleset") : ruleset;
 }
 
 /* What the policy lists is opened once, as the source of a bind would be. */
@@ -61,7 +61,7 @@ static int add_rule(int ruleset, const struct plan_rule *from, uint64_t access, 
         r = sys_landlock_allow(ruleset, &rule);
     }
     sys_close(fd);
-    return r < 0 ? fail(err, r, "add rule", path) : 0;
+    return r < 0 ? fail(err, r, "add rule (landlock_add_rule)", path) : 0;
 }
 
 int layer_landlock_rules(const struct plan *plan, int ruleset, struct cordon_error *err)
@@ -79,7 +79,7 @@ int layer_landlock_rules(const struct plan *plan, int ruleset, struct cordon_err
 int layer_landlock_enter(int ruleset, struct cordon_error *err)
 {
     long r = sys_landlock_restrict(ruleset);
-    return r < 0 ? fail(err, r, "enter the domain", "landlock") : 0;
+    return r < 0 ? fail(err, r, "enter the domain", "landlock_restrict_self") : 0;
 }
 
 bool layer_landlock_proven(void)

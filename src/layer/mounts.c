@@ -96,7 +96,7 @@ static int mount_tmpfs(const struct plan_step *step, struct cordon_error *err)
         if ((fd == -ENOENT || fd == -ENOTDIR) && (step->flags & STEP_OPTIONAL) != 0)
             return 0;
         if (fd < 0)
-            return fail(err, fd, "open mount point", target);
+            return fail(err, fd, "open mount point (openat2)", target);
         sys_fd_path(path, fd);
         target = path;
     }
@@ -120,7 +120,7 @@ static int open_target(const struct plan_step *step, bool directory, struct cord
     if (fd == -ELOOP)
         return bind_refuse(err, fd, "bind onto", step->target, "a symbolic link is in the way",
                       "name the place that the link leads to");
-    return fd < 0 ? fail(err, fd, "open mount point", step->target) : fd;
+    return fd < 0 ? fail(err, fd, "open mount point (openat2)", step->target) : fd;
 }
 
 /* `readonly` stays true only while every read-only mount says that it is. */
@@ -253,7 +253,7 @@ static int enter_root(const struct plan_step *step, const struct layer_trees *tr
     } else {
         int context = (int)sys_call(SYS_fsopen, "tmpfs", 1 /* FSOPEN_CLOEXEC */);
         if (context < 0)
-            return fail(err, context, "open a file system context", "tmpfs");
+            return fail(err, context, "open a file system context (fsopen)", "tmpfs");
         sys_call(SYS_fsconfig, context, FSCONFIG_STRING, "mode", "0755", 0);
         sys_call(SYS_fsconfig, context, FSCONFIG_STRING, "size", "1m", 0); /* names are not counted */
         long r = sys_call(SYS_fsconfig, context, FSCONFIG_CREATE, 0, 0, 0);
@@ -269,7 +269,7 @@ static int enter_root(const struct plan_step *step, const struct layer_trees *tr
         r = sys_call(SYS_fchdir, root);
     sys_close(root);
     if (r < 0)
-        return fail(err, r, "stand on the new root", "/");
+        return fail(err, r, "stand on the new root (move_mount)", "/");
     for (size_t i = 1; trees != NULL && i < trees->host_count; i++) {
         const struct layer_tree *tree = &trees->host[i];
         int target = sys_open_in_root(AT_FDCWD, tree->target, O_PATH);
@@ -332,7 +332,7 @@ static int seal(const struct plan *plan, struct cordon_error *err)
             continue;
         long r = sys_mount_setattr(AT_FDCWD, i == 0 ? "." : step->target, 0, &attr);
         if (r < 0 && !(r == -ENOENT && (step->flags & STEP_OPTIONAL) != 0))
-            return fail(err, r, "seal", step->target);
+            return fail(err, r, "seal (mount_setattr)", step->target);
     }
     return 0;
 }

@@ -178,7 +178,7 @@ static int map_host(struct layer_trees *self, struct arena *arena, const struct 
         if (tree == -ENOENT || tree == -EACCES || tree == -ENOTDIR)
             continue; /* a later mount covers it */
         if (tree < 0)
-            r = fail(err, -tree, "copy the mount", path);
+            r = fail(err, -tree, "copy the mount (open_tree)", path);
         else
             self->host[kept++] = (struct layer_tree){.fd = tree, .target = path + 1};
     }

@@ -10,6 +10,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/ptrace.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 
@@ -241,11 +242,27 @@ static void signal_all(const struct spawn *s, int payload, int sig)
     sys_kill(s->plan->pidns ? -1 : -payload, sig);
 }
 
-void init_record(struct spawn *s, int payload, const siginfo_t *info)
+/*
+ * Whether a child is gone. One that made init its tracer (PTRACE_TRACEME) has its stops reported like an
+ * end, asked for or not: it is let go, with the signal that stopped it. SIGTRAP is the stop of an exec.
+ */
+static bool has_ended(const siginfo_t *info)
 {
+    if (info->si_code != CLD_TRAPPED)
+        return true;
+    int sig = info->si_status & 0x7f;
+    sys_call(SYS_ptrace, PTRACE_DETACH, info->si_pid, 0, sig == SIGTRAP ? 0 : sig);
+    return false;
+}
+
+bool init_record(struct spawn *s, int payload, const siginfo_t *info)
+{
+    if (!has_ended(info))
+        return false;
     s->shared->processes++;
     if (info->si_pid == payload)
         s->shared->status = info->si_code == CLD_EXITED ? (info->si_status & 0xff) << 8 : info->si_status & 0x7f;
+    return info->si_pid == payload;
 }
 
 bool init_reap(struct spawn *s, int payload)
@@ -256,8 +273,7 @@ bool init_reap(struct spawn *s, int payload)
         long r = sys_waitid(P_ALL, 0, &info, WEXITED | WNOHANG, NULL);
         if (r < 0 || info.si_pid == 0)
             return ended;
-        init_record(s, payload, &info);
-        ended = ended || info.si_pid == payload;
+        ended = init_record(s, payload, &info) || ended;
     }
 }
 
@@ -271,7 +287,7 @@ _Noreturn static void finish(struct spawn *s, int payload)
         signal_all(s, payload, SIGKILL);
     do {
         r = sys_waitid(P_ALL, 0, &info, WEXITED, NULL);
-        s->shared->processes += r == 0;
+        s->shared->processes += r == 0 && has_ended(&info);
     } while (s->plan->pidns && (r == 0 || r == -EINTR));
     __atomic_store_n(&s->shared->ended, true, __ATOMIC_RELEASE);
     sys_exit(0);

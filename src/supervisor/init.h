@@ -22,7 +22,8 @@ void init_settle(struct spawn *s);
 /* Leaves the end of the mount namespace at `path` to the kernel's own time. */
 void init_defer_teardown(int proc, const char *path);
 
-void init_record(struct spawn *s, int payload, const siginfo_t *info);
+/* Counts a child that has ended; true if it was the payload. */
+bool init_record(struct spawn *s, int payload, const siginfo_t *info);
 /* True when the payload itself has ended. */
 bool init_reap(struct spawn *s, int payload);
 

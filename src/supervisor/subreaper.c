@@ -35,8 +35,7 @@ _Noreturn static void end_all(struct spawn *s, int payload, int proc, bool ended
         descent_signal_children(proc, SIGKILL);
         long r = sys_waitid(P_ALL, 0, &info, WEXITED | __WALL, NULL);
         if (r == 0) {
-            init_record(s, payload, &info);
-            ended = ended || info.si_pid == payload;
+            ended = init_record(s, payload, &info) || ended;
         } else if (r == -ECHILD) {
             break;
         }

@@ -122,6 +122,13 @@ def test_posix_a_session_of_its_own_survives_as_the_ledger_says():
     os.kill(left[0], signal.SIGKILL)
 
 
+def test_posix_a_command_that_kills_its_keeper_is_not_said_to_have_not_run():
+    r = run("--backend", "posix", *PARTIAL, "--", "sh", "-c", "kill -9 $PPID")
+    assert r.doc["status"] == "INTERNAL_ERROR" and "keeper" in r.doc["reason"], r.told()
+    assert not r.doc["enforced"]["wall_time"]["applied"]
+    assert all("nothing ran" not in e["details"] for e in r.doc["enforced"].values()), r.doc["enforced"]
+
+
 @pytest.mark.parametrize("backend", ["posix", "none", "bwrap"])
 def test_i12_the_caller_dies_and_everything_with_it(backend):
     word = marker()

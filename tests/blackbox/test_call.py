@@ -29,8 +29,7 @@ class Modules:
         where.mkdir()
         if library is not None:
             (where / "x.c").write_text(library)
-            subprocess.run(["gcc", "-shared", "-fPIC", "-Wall", "-Werror", "-o", str(where / "x.so"),
-                            str(where / "x.c")], check=True)
+            support.compiled(where / "x.so", where / "x.c", "-shared", "-fPIC")
             manifest = {"library": "x.so", **manifest}
         elif code is not None:
             (where / "main.py").write_text(code)
@@ -753,8 +752,7 @@ def test_a_dry_run_calls_nothing(modules, place):
 def test_the_examples(place):
     shutil.copytree(support.TOP / "examples/modules", place / "modules")
     where = place / "modules/math.sum"
-    subprocess.run(["gcc", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", str(where / "sum.so"),
-                    str(where / "sum.c")], check=True)
+    support.compiled(where / "sum.so", where / "sum.c", "-shared", "-fPIC")
     subprocess.run(["chmod", "-R", "a+rX", str(place)], check=True)
     call = lambda id_, given: json.loads(
         cordon("call", "--extensions", place / "modules", id_, stdin=json.dumps(given).encode()).out)

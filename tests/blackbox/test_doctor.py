@@ -59,8 +59,7 @@ def deny():
     """A function: the words that run a command with some calls refused."""
     path = pathlib.Path(tempfile.mkdtemp(prefix="deny-"))
     path.chmod(0o755)
-    subprocess.run(["gcc", "-static", "-O1", "-o", str(path / "deny"),
-                    str(support.HERE / "tools/deny.c")], check=True)
+    support.compiled(path / "deny", support.HERE / "tools/deny.c", "-static")
     yield lambda errno, *calls: [str(path / "deny"), errno, ",".join(map(str, calls)), "--"]
     shutil.rmtree(path)
 

@@ -331,6 +331,17 @@ def test_t18_base_temp_and_temporary_files(project):
         assert f"{line}\n" in env, line
 
 
+def test_what_tools_keep_at_home_stays_readable(project):
+    """Its place is named, if it is there and nobody named it; HOME itself is the run's own."""
+    home = project / "src"
+    (home / ".cargo").mkdir()
+    (home / ".gitconfig").write_text("[user]\n")
+    env = {"HOME": str(home), "GOMODCACHE": "/own"}
+    text = test_run(project, "--", "env", code=0, env=env).text
+    assert f"CARGO_HOME={home}/.cargo\n" in text and f"GIT_CONFIG_GLOBAL={home}/.gitconfig\n" in text
+    assert "GOMODCACHE=/own\n" in text and "RUSTUP_HOME" not in text and f"HOME={home}\n" not in text
+
+
 def test_t19_the_usual_place_for_temporary_files(project):
     raw = "import os, tempfile\nfor k in ('TMPDIR', 'TMP', 'TEMP'): os.environ.pop(k)\n"
     r = document(project, *python(raw + "open(tempfile.gettempdir() + '/x-of-mine', 'w')\n"))
@@ -495,8 +506,7 @@ def test_data_of_others_is_not_emptied(project):
 
 def test_two_runs_at_once(project):
     (project / "tests/test_a.py").write_text(
-        "import pathlib, time\ndef test_a(tmp_path):\n    pathlib.Path('tests/up' + str(len(list(\n"
-        "        pathlib.Path('tests').glob('up*'))))).touch()\n"
+        "import pathlib, time\ndef test_a(tmp_path):\n    pathlib.Path('tests/up' + tmp_path.parts[-2]).touch()\n"
         "    while len(list(pathlib.Path('tests').glob('up*'))) < 2: time.sleep(0.01)\n"
         "    pathlib.Path('tests/base-' + tmp_path.parts[-2]).touch()\n")
     runs = [subprocess.Popen([support.BIN, "test", "--", *PYTEST], cwd=project, env=support.ENV,

@@ -5,7 +5,7 @@
  *
  * ENOSYS if no errno is named. "newuser" stands for user namespaces, as the filters of containers
  * refuse them: clone and unshare with CLONE_NEWUSER answer, and clone3, which hides its flags, does
- * not exist.
+ * not exist. "listener" stands for seccomp with a notification descriptor.
  */
 #include <errno.h>
 #include <sched.h>
@@ -44,6 +44,8 @@ static int add(scmp_filter_ctx filter, char *spec)
             r = seccomp_rule_add(filter, answer, SCMP_SYS(unshare), 1, flag);
         return r < 0 ? r : seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
     }
+    if (strcmp(spec, "listener") == 0)
+        return seccomp_rule_add(filter, answer, SCMP_SYS(seccomp), 1, SCMP_A1(SCMP_CMP_MASKED_EQ, 8, 8));
     const int call = seccomp_syscall_resolve_name(spec);
     return call == __NR_SCMP_ERROR ? -EINVAL : seccomp_rule_add(filter, answer, call, 0);
 }

@@ -13,8 +13,9 @@ PACKAGES = ["base-files", "bash", "coreutils", "dash", "diffutils", "findutils",
             "python3.11-minimal", "sed", "tar", "util-linux"]
 # What the test suites use beyond that; left out where it is not installed.
 OPTIONAL = ["git", "gzip", "iproute2", "libgcc-s1", "make", "perl-base", "python3-attr",
-            "python3-iniconfig", "python3-jsonschema", "python3-packaging",
-            "python3-pkg-resources", "python3-pluggy", "python3-pyrsistent", "python3-pytest"]
+            "python3-execnet", "python3-iniconfig", "python3-jsonschema", "python3-packaging",
+            "python3-pkg-resources", "python3-pluggy", "python3-pyrsistent", "python3-pytest",
+            "python3-pytest-xdist", "ripgrep"]
 LEFT_OUT = re.compile(r"^/usr/share/(doc|man|info|locale|lintian|bash-completion)(/|$)"
                       r"|__pycache__|^/var(/|$)|^/etc/(?!alternatives)")
 MERGED = ("bin", "sbin", "lib", "lib64")

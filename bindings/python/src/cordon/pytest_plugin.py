@@ -58,7 +58,8 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
         capture.stop_global_capturing()  # the next program must get the real descriptors
     arguments = [a for a in early_config.invocation_params.args if a != "--cordon"]
     os.environ.pop(_IN_PROCESS, None)
-    os.execv(program, ["cordon", "test", *_root(early_config), "--cwd", os.getcwd(), "--", *_pytest(), *map(str, arguments)])
+    os.execv(program, ["cordon", "test", *_root(early_config), "--cwd", os.getcwd(), "--",
+                       *_pytest(), *map(str, arguments)])
 
 
 def _guarded() -> bool:
