@@ -67,6 +67,8 @@ static int open_output(struct backend_run *run, int i)
     stream->cap = plan->output_bytes;
     stream->cap_passing = plan->output_passing;
     stream->capture = run->wishes.capture;
+    stream->before = run->wishes.before_output;
+    stream->user = run->wishes.user;
     stream->capture_cap = plan->output_bytes == POLICY_UNLIMITED ? CAPTURE_UNLIMITED : CAPTURE_MAX;
     record->captured = BUF_INIT(CAPTURE_MAX);
     return fcntl(fds[0], F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
