@@ -25,7 +25,7 @@ static bool same_modes(const struct termios *a, const struct termios *b)
  */
 _Noreturn static void keep(const struct cli_terminal *t, int from)
 {
-    struct termios now;
+    struct termios now = {0}; /* musl leaves the rest of c_cc as it is */
     char byte;
     setpgid(0, 0);
     signal(SIGTTOU, SIG_IGN);
