@@ -171,6 +171,8 @@ static int build(struct spawn *s, int payload, int payload_fd)
 
     if (plan->netns) { /* init is not left in the host's network */
         long rc = sys_call(SYS_setns, payload_fd, CLONE_NEWNET);
+        if (rc == -ESRCH && __atomic_load_n(&shared->payload_failed, __ATOMIC_ACQUIRE))
+            return -ECANCELED; /* it has said why it is gone */
         if (rc < 0)
             return init_fail(s, CORDON_LAYER_NETWORK, rc, "join the network namespace", "setns");
     }

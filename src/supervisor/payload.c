@@ -167,7 +167,7 @@ static int join_init(struct spawn *s)
     if (r == -ESRCH) /* it has been killed, and this process is next: not a failure to report */
         sys_exit(1);
     return r < 0 ? err_set(&s->shared->payload_error, CORDON_ERROR_SETUP, CORDON_LAYER_NAMESPACES, (int)-r,
-                           "join namespaces", "setns")
+                           "join namespaces", init < 0 ? "pidfd_open" : "setns")
                  : 0;
 }
 

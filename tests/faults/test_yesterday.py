@@ -41,7 +41,7 @@ def deny():
 
 
 def started(prefix, *options):
-    p = subprocess.run([*prefix, BIN, "run", "--json", *options, "--", "/bin/echo", "ran"], env=ENV,
+    p = subprocess.run([*prefix, BIN, "run", "--json", "--backend", "native", *options, "--", "/bin/echo", "ran"], env=ENV,
                        stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False)
     doc = json.loads(p.stdout)
     check_document(doc)
@@ -101,6 +101,6 @@ def test_the_black_box_suite(deny, call, error):
         return  # refused, as the first test here shows
     p = subprocess.run([sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--tb=short",
                         *[str(HERE / name) for name in FILES]], cwd=HERE,
-                       env={**os.environ, "CORDON_TEST_PREFIX": " ".join(prefix)}, stdin=subprocess.DEVNULL,
+                       env={**os.environ, "CORDON_TEST_PREFIX": " ".join(prefix), "CORDON_TEST_EXTRA": "--backend native"}, stdin=subprocess.DEVNULL,
                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=600, check=False)
     assert p.returncode == 0, p.stdout.decode()[-3000:]

@@ -75,7 +75,7 @@ class Box:
             os.chmod(os.path.join(path, "file"), 0o666)
 
     def run(self, program, *options, env=None):
-        argv = [*self.command, "run", "--json", "--quiet", "--allow-partial", "--wall", "120s", "--cpu", "300s",
+        argv = [*self.command, "run", "--json", "--backend", "native", "--quiet", "--allow-partial", "--wall", "120s", "--cpu", "300s",
                 "--grace", "500ms", *options, "--", PYTHON, "-c", PRELUDE + program]
         done = subprocess.run(argv, capture_output=True, text=True, timeout=240, check=False,
                               stdin=subprocess.DEVNULL, env={**os.environ, **(env or {})})
@@ -339,7 +339,7 @@ if libc.prctl(21, 0, 0, 0, 0) != 2: notes.append('no filter')
 def outer_uid(box):
     """The uid that the host sees. The process waits until somebody has looked."""
     word, path = box.word + "-waits", box.place + "/rw/go"
-    argv = [*box.command, "run", "--quiet", "--allow-partial", "--wall", "100s", "--rw", box.place + "/rw",
+    argv = [*box.command, "run", "--backend", "native", "--quiet", "--allow-partial", "--wall", "100s", "--rw", box.place + "/rw",
             "--", PYTHON, "-c", f"import os, time\nprint('up', flush=True)\n"
             f"while not os.path.exists({path!r}): time.sleep(0.1)", word]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL) as waiting:
@@ -491,7 +491,7 @@ def tried(box, attack):
 
 def refused(box):
     """Without --allow-partial nothing may start where something that was asked for is missing."""
-    done = subprocess.run([*box.command, "run", "--json", "--quiet", "--", "/bin/echo", "ran"],
+    done = subprocess.run([*box.command, "run", "--json", "--backend", "native", "--quiet", "--", "/bin/echo", "ran"],
                           capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
     return done.returncode == 125 and "ran" not in json.loads(done.stdout)["stdout"]
 
