@@ -9,6 +9,7 @@ import functools
 import json
 import os
 import pathlib
+import pty
 import re
 import secrets
 import shutil
@@ -171,6 +172,25 @@ def run(*args, **kw):
         raise AssertionError(f"no result document: {r.told()}") from None
     check_document(r.doc)
     return r
+
+
+def on_terminal(*args, env):
+    """What cordon writes to a terminal; it must end well."""
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.execve(BIN, [BIN, *args], {**ENV, **env})
+    out = b""
+    while True:
+        try:
+            chunk = os.read(fd, 65536)
+        except OSError:
+            break
+        if not chunk:
+            break
+        out += chunk
+    os.close(fd)
+    assert os.waitpid(pid, 0)[1] == 0
+    return out
 
 
 def inside(code, *options, status="OK", prelude=True, **kw):

@@ -2,7 +2,6 @@
 import json
 import os
 import pathlib
-import pty
 import re
 
 import pytest
@@ -334,21 +333,7 @@ def test_the_audit_changes_nothing(project):
 
 def on_terminal(project, env):
     """What `cordon audit` writes to a terminal."""
-    pid, fd = pty.fork()
-    if pid == 0:
-        os.execve(support.BIN, [support.BIN, "audit", str(project)], {**support.ENV, **env})
-    out = b""
-    while True:
-        try:
-            chunk = os.read(fd, 65536)
-        except OSError:
-            break
-        if not chunk:
-            break
-        out += chunk
-    os.close(fd)
-    assert os.waitpid(pid, 0)[1] == 0
-    return out
+    return support.on_terminal("audit", str(project), env=env)
 
 
 def test_progress_on_a_terminal_only(project):

@@ -6,7 +6,6 @@ import functools
 import json
 import os
 import pathlib
-import pty
 import re
 import shutil
 import signal
@@ -379,21 +378,7 @@ def test_the_table(deny):
 
 
 def on_terminal(env):
-    pid, fd = pty.fork()
-    if pid == 0:
-        os.execve(support.BIN, [support.BIN, "doctor"], {**support.ENV, **env})
-    out = b""
-    while True:
-        try:
-            chunk = os.read(fd, 65536)
-        except OSError:
-            break
-        if not chunk:
-            break
-        out += chunk
-    os.close(fd)
-    assert os.waitpid(pid, 0)[1] == 0
-    return out
+    return support.on_terminal("doctor", env=env)
 
 
 def test_colour_on_a_terminal_only():
