@@ -202,9 +202,9 @@ void act_memfd(struct attempt *a)
 
 void act_keyring(struct attempt *a)
 {
-    long before = sys_call(SYS_keyctl, KEYCTL_GET_KEYRING_ID, KEY_SPEC_SESSION_KEYRING, 0);
     long joined = sys_call(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, 0);
     if (attempt_failed(a, joined, "join a new session keyring"))
         return;
-    attempt_failed(a, joined != before ? 0 : -EKEYREJECTED, "see another keyring");
+    long seen = sys_call(SYS_keyctl, KEYCTL_GET_KEYRING_ID, KEY_SPEC_SESSION_KEYRING, 0);
+    attempt_failed(a, seen == joined ? 0 : -EKEYREJECTED, "see another keyring");
 }

@@ -49,14 +49,18 @@ int layer_rlimits_apply(const struct plan *plan, int pid, uint32_t *proof, struc
 
 int layer_keyring_apply(uint32_t *proof, struct cordon_error *err)
 {
-    long before = sys_call(SYS_keyctl, KEYCTL_GET_KEYRING_ID, KEY_SPEC_SESSION_KEYRING, 0);
-    long after = sys_call(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, 0);
-    if (after == -EDQUOT)
+    /*
+     * Only a keyring without a name is always a new one. The one before is not asked for: where a
+     * process has none, that question makes two keyrings of its user which the kernel keeps for
+     * ever, and a root caller's runs have a new user each.
+     */
+    long joined = sys_call(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, 0);
+    if (joined == -EDQUOT)
         return 1;
     /* A kernel without keys has none to share. */
-    if (after < 0 && after != -ENOSYS)
-        return fail(err, CORDON_LAYER_PRIVILEGES, after, "join a new session keyring", "keyctl");
-    if (after == -ENOSYS || after != before)
+    if (joined < 0 && joined != -ENOSYS)
+        return fail(err, CORDON_LAYER_PRIVILEGES, joined, "join a new session keyring", "keyctl");
+    if (joined == -ENOSYS || sys_call(SYS_keyctl, KEYCTL_GET_KEYRING_ID, KEY_SPEC_SESSION_KEYRING, 0) == joined)
         *proof |= PROOF_KEYRING;
     return 0;
 }
