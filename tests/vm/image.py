@@ -12,12 +12,13 @@ PACKAGES = ["base-files", "bash", "coreutils", "dash", "diffutils", "findutils",
             "ncurses-base", "procps", "python3", "python3-minimal", "python3.11",
             "python3.11-minimal", "sed", "tar", "util-linux"]
 # What the test suites use beyond that; left out where it is not installed.
-OPTIONAL = ["git", "gzip", "iproute2", "libgcc-s1", "make", "perl-base", "python3-attr",
+OPTIONAL = ["bubblewrap", "git", "gzip", "iproute2", "libgcc-s1", "make", "perl-base", "python3-attr",
             "python3-execnet", "python3-iniconfig", "python3-jsonschema", "python3-packaging",
             "python3-pkg-resources", "python3-pluggy", "python3-pyrsistent", "python3-pytest",
-            "python3-pytest-xdist", "ripgrep"]
+            "python3-pytest-xdist", "ripgrep", "sqlite3", "strace"]
 LEFT_OUT = re.compile(r"^/usr/share/(doc|man|info|locale|lintian|bash-completion)(/|$)"
                       r"|__pycache__|^/var(/|$)|^/etc/(?!alternatives)")
+HERE = os.path.dirname(os.path.realpath(__file__))
 MERGED = ("bin", "sbin", "lib", "lib64")
 
 
@@ -109,7 +110,7 @@ def root(cache, tester):
         return _mke2fs(tree, target)
 
 
-def job(target, copies, texts, init):
+def job(target, copies, command):
     """The disk that is mounted on /vm."""
     with tempfile.TemporaryDirectory() as tree:
         for source in copies:
@@ -118,8 +119,8 @@ def job(target, copies, texts, init):
                 shutil.copytree(source, name, symlinks=True)
             else:
                 shutil.copy2(source, name)
-        for name, text in texts.items():
-            with open(os.path.join(tree, name), "w") as file:
-                file.write(text)
-        shutil.copy2(init, os.path.join(tree, ".init"))
+        for name in ("init", "scene"):
+            shutil.copy2(os.path.join(HERE, name), os.path.join(tree, "." + name))
+        with open(os.path.join(tree, ".command"), "w") as file:
+            file.write(command)
         return _mke2fs(tree, target)

@@ -1,23 +1,26 @@
 #!/usr/bin/python3
 """Ask for every capability, attack it from inside, compare what the ledger claims with what is seen.
 
-    ledger.py [--cordon PROGRAM] [--prefix WORDS] [--only LIST] [--table] [DEMAND...]
+    ledger.py [--cordon PROGRAM] [--prefix WORDS | --alone] [--only LIST] [--table] [DEMAND...]
 
-A DEMAND is CAPABILITY=WORDS, CAPABILITY!=WORDS or CAPABILITY=no.
+A DEMAND is CAPABILITY=WORDS, CAPABILITY!=WORDS, CAPABILITY=no, or complete: everything is claimed.
 
 Runs anywhere; tests/vm/check runs it on other kernels. A line for each capability, as JSON after
 the word "ledger" or, with --table, for people: claimed, mechanism, seen. A claim that does not hold
-is a failure; so is a mechanism or a missing claim other than the arguments demand. An attack that
-fails without a claim is no failure: the ledger may say less than is true, never more.
+is a failure; so is a mechanism or a missing claim other than the arguments demand, and a cgroup that
+is left behind. An attack that fails without a claim is no failure: the ledger may say less than is
+true, never more.
 """
 
 import argparse
+import concurrent.futures
 import contextlib
 import ctypes
 import json
 import os
 import secrets
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -35,7 +38,10 @@ NUMBERS = {"x86_64": {"shmget": 29, "mq_open": 240, "add_key": 248, "keyctl": 25
                        "userfaultfd": 282, "io_uring_setup": 425, "mknodat": 33, "init_module": 105, "capget": 90}
            }[os.uname().machine]
 
-# open_() notes what an attack reached; a probe that ended prints the notes, so that one that died
+# Each run begins alone in a group beside ours.
+ALONE = 'mkdir "$0.$$" && echo $$ > "$0.$$/cgroup.procs" && exec "$@"'
+
+# attack() notes what an attack reached; a probe that ended prints the notes, so that one that died
 # on the way is told from one that found everything closed.
 PRELUDE = f"""
 import ctypes, errno, json, mmap, os, resource, signal, socket, sys, threading, time
@@ -116,7 +122,11 @@ def gone(word):
         if not living(word):
             return
         time.sleep(0.05)
-    raise Broken(f"alive: {living(word)}")
+    rest = living(word)
+    for pid in rest:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    raise Broken(f"{len(rest)} processes are alive")
 
 
 def closed(notes):
@@ -128,14 +138,17 @@ def closed(notes):
 
 
 def wall_time(box):
+    """Deaf, in a session of its own, and its first act is to end what would end it."""
     result = box.run(f"""
 word = {box.word!r}
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 if os.fork() == 0:
     os.setsid()
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
+else:
+    attack('', os.kill, os.getppid(), signal.SIGKILL)
 while True: time.sleep(60)
-""", "--wall", "2s")
+""", "--wall", "3s")
     gone(box.word)
     if result["status"] != "TIMEOUT":
         raise Broken(result["status"])
@@ -170,11 +183,13 @@ for i in range(3): os.wait()
 
 
 def memory(box):
-    """Three processes that each stay below the limit."""
-    result = box.run(HOG % 2, "--mem", "512M")
-    if result["stdout"].count("had") != 3:
-        raise SystemExit(f"with room enough: {result['status']} {result['stdout']!r}")
-    result = box.run(HOG % 60, "--mem", "64M")
+    """Three processes that each stay below the limit, beside a run that has room enough."""
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        roomy = pool.submit(box.run, HOG % 2, "--mem", "512M")
+        result = box.run(HOG % 60, "--mem", "64M")
+        roomy = roomy.result()
+    if roomy["stdout"].count("had") != 3:
+        raise SystemExit(f"with room enough: {roomy['status']} {roomy['stdout']!r}")
     if result["status"] != "MEM_LIMIT":
         raise Broken(f"{result['status']}: {result['stdout']!r}")
     return result
@@ -505,48 +520,98 @@ def demanded(words, entry):
     return entry["applied"] and words in entry["mechanism"]
 
 
-def main():
+def demands(arguments):
+    wanted = {}
+    for demand in arguments:
+        name, words = demand.split("=", 1)
+        wanted.setdefault(name.rstrip("!"), []).append(("!" if name.endswith("!") else "") + words)
+    return wanted
+
+
+def own_group():
+    with open("/proc/self/cgroup") as file:
+        return file.read()
+
+
+def groups():
+    return {top for top, _, _ in os.walk("/sys/fs/cgroup") if os.path.basename(top).startswith("cordon.")}
+
+
+def gaps(box, ledger, complete):
+    """Complaints about claims that are missing."""
+    missing = [name for name, entry in ledger.items() if entry["requested"] is not None and not entry["applied"]]
+    if missing and complete:
+        yield f"not claimed: {', '.join(missing)}"
+    if missing and not refused(box):
+        yield f"it runs without {', '.join(missing)} although nobody allowed that"
+
+
+def leftovers(group, before):
+    """Complaints about what all the runs have left."""
+    if own_group() != group:
+        yield f"the caller was in {group!r} and is now in {own_group()!r}"
+    if groups() - before:
+        yield f"left behind: {sorted(groups() - before)}"
+
+
+def compare(box, ledger, only, wanted):
+    """An entry for each capability: claimed, and seen."""
+    for attack in ATTACKS:
+        name = attack.__name__
+        if only is not None and name not in only.split(","):
+            continue
+        entry, seen = ledger[name], tried(box, attack)
+        good = entry["requested"] is not None and (seen == "held" or not entry["applied"]) and \
+            all(demanded(words, entry) for words in wanted.get(name, []))
+        yield {"capability": name, "claimed": entry["applied"], "mechanism": entry["mechanism"],
+               "seen": seen, "ok": good, "demanded": wanted.get(name, [])}
+
+
+def show(found, table):
+    if table:
+        print(f"{'ok' if found['ok'] else 'NOT OK':6} {found['capability']:12} "
+              f"{'yes' if found['claimed'] else 'no':4}{found['mechanism']:38} {found['seen']}", flush=True)
+    else:
+        print("ledger", json.dumps(found), flush=True)
+
+
+def arguments():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("demands", nargs="*", metavar="CAPABILITY=WORDS")
+    parser.add_argument("demands", nargs="*", metavar="DEMAND")
     parser.add_argument("--cordon", default=os.path.join(HERE, "cordon"))
     parser.add_argument("--only", help="these capabilities, with commas")
     parser.add_argument("--prefix", default="", help="words before the command: tests/tools/deny")
+    parser.add_argument("--alone", action="store_true", help="each run in a group of its own beside this one")
     parser.add_argument("--table", action="store_true")
-    options = parser.parse_args()
-    wanted = {}
-    for demand in options.demands:
-        name, words = demand.split("=", 1)
-        wanted.setdefault(name.rstrip("!"), []).append(("!" if name.endswith("!") else "") + words)
+    return parser.parse_args()
+
+
+def main():
+    options = arguments()
+    prefix = options.prefix.split()
+    group, before = own_group(), groups()
+    if options.alone:
+        beside = os.path.dirname("/sys/fs/cgroup" + group.split("::")[1].strip())
+        prefix = ["sh", "-c", ALONE, beside + "/alone"]
     place = tempfile.mkdtemp(prefix="ledger-")
     os.chmod(place, 0o755)
-    failed = 0
+    complaints = []
     try:
-        box = Box([*options.prefix.split(), os.path.realpath(options.cordon)], place)
+        box = Box([*prefix, os.path.realpath(options.cordon)], place)
         ledger = box.run("", "--cpu", "60s", "--mem", "512M", "--pids", "32", "--nofile", "256",
                          "--output", "1M")["enforced"]
-        missing = [name for name, entry in ledger.items() if entry["requested"] is not None and not entry["applied"]]
-        if missing and not refused(box):
-            print(f"it runs without {', '.join(missing)} although nobody allowed that", flush=True)
-            failed += 1
-        for attack in ATTACKS:
-            name = attack.__name__
-            if options.only is not None and name not in options.only.split(","):
-                continue
-            entry, seen = ledger[name], tried(box, attack)
-            good = entry["requested"] is not None and (seen == "held" or not entry["applied"]) and \
-                all(demanded(words, entry) for words in wanted.get(name, []))
-            failed += not good
-            if options.table:
-                print(f"{'ok' if good else 'NOT OK':6} {name:12} {'yes' if entry['applied'] else 'no':4}"
-                      f"{entry['mechanism']:38} {seen}", flush=True)
-            else:
-                print("ledger", json.dumps({"capability": name, "claimed": entry["applied"],
-                                            "mechanism": entry["mechanism"], "seen": seen,
-                                            "ok": good, "demanded": wanted.get(name, [])}), flush=True)
+        complaints += gaps(box, ledger, "complete" in options.demands)
+        wanted = demands(demand for demand in options.demands if demand != "complete")
+        for found in compare(box, ledger, options.only, wanted):
+            show(found, options.table)
+            complaints += [] if found["ok"] else [found["capability"]]
+        complaints += leftovers(group, before)
     finally:
         shutil.rmtree(place, ignore_errors=True)
-    return 1 if failed else 0
+    for complaint in complaints:
+        print(f"ledger.py: {complaint}", file=sys.stderr)
+    return 1 if complaints else 0
 
 
 if __name__ == "__main__":
