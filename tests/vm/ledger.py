@@ -72,8 +72,13 @@ class Box:
     def __init__(self, command, place):
         self.command, self.place = command, place
         self.word = "m" + secrets.token_hex(12)
+        self.fill()
+
+    def fill(self):
+        """The caller's files, as they are before an attack."""
         for name in ("ro", "rw", "hidden"):
-            path = os.path.join(place, name)
+            path = os.path.join(self.place, name)
+            shutil.rmtree(path, ignore_errors=True)
             os.mkdir(path)
             os.chmod(path, 0o777)
             with open(os.path.join(path, "file"), "w") as file:
@@ -264,13 +269,12 @@ attack('a time can be changed', os.utime, place + '/ro/file')
 attack('a read-only file can be renamed', os.rename, place + '/ro/file', place + '/ro/other')
 attack('a hidden directory by the root of another process', os.listdir, f'/proc/{{os.getppid()}}/root' + place + '/hidden')
 """
-    result, notes = box.notes(program, "--ro", box.place + "/ro", "--rw", box.place + "/rw")
     control = box.control(program)
     if len(control) < 8:
         raise SystemExit(f"filesystem: outside only this could be done: {control}")
-    for name in ("new", "other"):
-        with contextlib.suppress(OSError):
-            os.unlink(os.path.join(box.place, "ro", name))
+    box.fill()
+    result, notes = box.notes(program, "--ro", box.place + "/ro", "--rw", box.place + "/rw")
+    box.fill()
     closed(notes)
     return result
 
