@@ -229,6 +229,28 @@ def pids_with(word):
     return pids
 
 
+def ancestors(pid):
+    """The processes above `pid`, the nearest first."""
+    while pid > 1:
+        try:
+            with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as f:
+                pid = int(f.read().rpartition(")")[2].split()[1])
+        except OSError:
+            return
+        yield pid
+
+
+def of_another_test(pid):
+    """Whether a test beside this one (same parent, as the workers of pytest have) still holds the process.
+
+    What somebody has left behind is the first process's, or that of a subreaper further up.
+    """
+    me = os.getpid()
+    above = [pid, *ancestors(pid)]
+    return me not in above and os.getppid() in above[1:] and \
+        above[above.index(os.getppid()) - 1] != pid
+
+
 def own_processes():
     """Live processes of our program, init too, which has wiped its command line.
 
@@ -248,7 +270,7 @@ def own_processes():
                 mine = status["Name"].strip() in (os.path.basename(BIN),
                                                   os.path.basename(TEST_BIN)) and \
                     int(status["Uid"].split()[0]) == os.getuid()
-            if mine:
+            if mine and not of_another_test(int(pid)):
                 seen.add(int(pid))
     return seen
 

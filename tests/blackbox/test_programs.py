@@ -70,6 +70,7 @@ new Worker("require('worker_threads').parentPort.postMessage(6*7)", {eval: true}
 
 
 def test_gcc_compiles_and_runs():
+    need("gcc")
     works(run("--", "sh", "-c", """
 cat >a.c <<'EOF'
 #include <pthread.h>

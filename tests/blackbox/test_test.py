@@ -780,6 +780,10 @@ def test_other_runners(project):
         "import tempfile, unittest\nclass T(unittest.TestCase):\n    def test_a(self):\n"
         "        self.assertIn('_isolation_workspace_', tempfile.mkdtemp())\n")
     test_run(project, "--", support.PYTHON, "-m", "unittest", "discover", "tests", code=0)
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+def test_the_runner_of_node(project):
     (project / "tests/a.test.mjs").write_text(
         "import test from 'node:test'; import fs from 'node:fs'; import os from 'node:os';\n"
         "test('temporary files', () => { fs.writeFileSync(os.tmpdir() + '/x', 'y'); });\n")

@@ -12,7 +12,7 @@ PACKAGES = ["base-files", "bash", "coreutils", "dash", "diffutils", "findutils",
             "ncurses-base", "procps", "python3", "python3-minimal", "python3.11",
             "python3.11-minimal", "sed", "tar", "util-linux"]
 # What the test suites use beyond that; left out where it is not installed.
-OPTIONAL = ["bubblewrap", "git", "gzip", "iproute2", "libgcc-s1", "make", "perl-base", "python3-attr",
+OPTIONAL = ["bubblewrap", "git", "gzip", "iproute2", "libgcc-s1", "make", "mawk", "perl-base", "python3-attr",
             "python3-execnet", "python3-iniconfig", "python3-jsonschema", "python3-packaging",
             "python3-pkg-resources", "python3-pluggy", "python3-pyrsistent", "python3-pytest",
             "python3-pytest-xdist", "ripgrep", "sqlite3", "strace"]
@@ -88,6 +88,7 @@ def root(cache, tester):
         for name in ("dev", "proc", "sys", "tmp", "run", "etc", "root", "vm", "home/tester",
                      "var/tmp"):
             os.makedirs(os.path.join(tree, name))
+        os.chmod(os.path.join(tree, "var/tmp"), 0o1777)
         for name in MERGED:
             os.makedirs(os.path.join(tree, "usr", name), exist_ok=True)
             os.symlink("usr/" + name, os.path.join(tree, name))
@@ -103,8 +104,13 @@ def root(cache, tester):
             file.write("root:x:0:0:root:/root:/bin/sh\n"
                        f"tester:x:{tester}:{tester}:tester:/home/tester:/bin/sh\n"
                        "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n")
-        with open(tree + "/etc/group", "w") as file:
-            file.write(f"root:x:0:\ntester:x:{tester}:\nnogroup:x:65534:\n")
+        for name, text in (("group", f"root:x:0:\ntester:x:{tester}:\nnogroup:x:65534:\n"),
+                           ("hostname", "vm\n"), ("hosts", "127.0.0.1 localhost\n"),
+                           ("nsswitch.conf", "hosts: files\n")):
+            with open(f"{tree}/etc/{name}", "w") as file:
+                file.write(text)
+        if not os.path.lexists(tree + "/usr/bin/awk"):  # no package's file: an alternative
+            os.symlink("mawk", tree + "/usr/bin/awk")
         subprocess.run(["/sbin/ldconfig", "-r", tree], check=False)
         compiled(os.path.join(tree, "usr/lib"))
         return _mke2fs(tree, target)
