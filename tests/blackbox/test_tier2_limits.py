@@ -29,7 +29,7 @@ def test_a_daemon_does_not_survive(inside):
     assert outside(DAEMON.format(word=word)) == "started"
     survivors = pids_with(word)
     for pid in survivors:
-        os.kill(pid, signal.SIGKILL)
+        os.killpg(os.getpgid(pid), signal.SIGKILL)
     assert survivors, "the control"
     word = marker()
     r = inside(DAEMON.format(word=word))
