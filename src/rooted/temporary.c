@@ -26,8 +26,8 @@ bool temporary_is(const char *name)
 }
 
 /*
- * A well mixed number that no other root and no other thread has; O_EXCL does not need more. It stays
- * the same from call to call: a name that the kernel met before is cheaper to look up.
+ * A well mixed number that no other root and no other thread has; O_EXCL does not need more. It
+ * stays the same from call to call: a name that the kernel met before is cheaper to look up.
  */
 static uint64_t number(const struct cordon_root *root, int attempt)
 {
