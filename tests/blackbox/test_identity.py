@@ -180,6 +180,11 @@ def test_payload_stdio_are_pipes():
     assert r.answer == ["pipe:"] * 3
 
 
+def test_standard_streams_can_be_opened_by_name():
+    r = run("--", "sh", "-c", "echo out > /dev/stdout; echo err > /dev/stderr; cat /dev/stdin", stdin=b"in")
+    assert r.doc["stdout"] == "out\nin" and r.doc["stderr"] == "err\n" and r.doc["status"] == "OK"
+
+
 def test_stdin_is_pumped():
     data = os.urandom(3 << 20)
     r = run("--", PYTHON, "-c",
