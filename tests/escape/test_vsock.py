@@ -20,8 +20,8 @@ def test_vsock(net):
     ids=lambda f: f[0])
 def test_other_families(family):
     """Families beyond unix and inet are large pieces of the kernel that nobody asked for."""
+    code = "say([tried(lambda: socket.socket(%d, kind)) for kind in " \
+           "(socket.SOCK_STREAM, socket.SOCK_RAW, socket.SOCK_DGRAM, socket.SOCK_SEQPACKET)])"
     for net in ("none", "host"):
-        for kind in ("SOCK_STREAM", "SOCK_RAW", "SOCK_DGRAM", "SOCK_SEQPACKET"):
-            why = inside(f"say(tried(lambda: socket.socket({family[1]}, socket.{kind})))",
-                         "--net", net).answer
-            assert why in ("EPERM", "EAFNOSUPPORT", "EACCES"), (net, kind)
+        why = inside(code % family[1], "--net", net).answer
+        assert len(why) == 4 and set(why) <= {"EPERM", "EAFNOSUPPORT", "EACCES"}, (net, why)
