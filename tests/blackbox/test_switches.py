@@ -54,7 +54,7 @@ OPENS = "held = []\nr = tried(lambda: [held.append(open('/dev/null')) for _ in r
 HOG = "import mmap\nm = mmap.mmap(-1, 200 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)\n" \
       "for i in range(0, 200 << 20, 4096): m[i] = 1\nsay('won')"
 BUSY = "t = time.process_time()\nwhile time.process_time() - t < 2: pass\nsay('won')"
-SLEEP = "time.sleep(2.5)\nsay('won')"
+SLEEP = "time.sleep({seconds})\nsay('won')"
 FORKS = """
 kids = []
 try:
@@ -116,6 +116,10 @@ def situation(name, place):
     elif name == "key":
         word = marker()
         yield KEY.format(name=word), [], {}, (PYTHON, "-c", WITH_KEY, word)
+    elif name == "sleep":
+        # A limit that ends a run before it has begun says nothing: a slow machine gets a longer one.
+        wall = max(1.0, 5 * attack("say(1)").seconds)
+        yield SLEEP.format(seconds=2.5 * wall), ["--wall", f"{wall * 1000:.0f}ms", "--grace", "0"], {}, ()
     elif name == "secret":
         word = marker()
         yield SECRET.format(name="TOKEN", word=word[::-1]), [], {"TOKEN": word}, ()
@@ -124,8 +128,7 @@ def situation(name, place):
             "setuid": (SETUID, [], {}, ()), "urandom": (URANDOM, [], {}, ()),
             "opens": (OPENS, ["--nofile", "16"], {}, ()), "hog": (HOG, ["--mem", "64M"], {}, ()),
             "busy": (BUSY, ["--cpu", "1s"], {}, ()), "forks": (FORKS, ["--pids", "8"], {}, ()),
-            "sleep": (SLEEP, ["--wall", "1s", "--grace", "0"], {}, ()), "caps": (CAPS, [], {}, ()),
-            "devices": (DEVICES, [], {}, ()),
+            "caps": (CAPS, [], {}, ()), "devices": (DEVICES, [], {}, ()),
         }[name]
 
 
