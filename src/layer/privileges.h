@@ -15,9 +15,10 @@ int layer_rlimits_apply(const struct plan *plan, int pid, uint32_t *proof, struc
  */
 int layer_keyring_apply(uint32_t *proof, struct cordon_error *err);
 
-/* no_new_privs alone, then every capability in every set. */
 int layer_no_new_privs(uint32_t *proof, struct cordon_error *err);
-int layer_capabilities_drop(uint32_t *proof, struct cordon_error *err);
 
-/* All but the bounding set, which an ordinary user cannot empty; no_new_privs makes it idle. */
+/* What an exec could give back. An ordinary user of the host cannot empty it; no_new_privs makes it idle. */
+int layer_bounding_set_drop(uint32_t *proof, struct cordon_error *err);
+
+/* Every capability of every other set. */
 int layer_capabilities_clear(uint32_t *proof, struct cordon_error *err);

@@ -153,7 +153,7 @@ static void processes(struct plan_build *b)
     else if (plan->drop_caps) {
         /* The limit on namespaces inside is set in a procfs of its own; else the filter refuses them. */
         claim_holds(c, "user namespace",
-                    PROOF_USERNS | PROOF_NO_CAPS | PROOF_NO_NEW_PRIVS | PROOF_IDENTITY |
+                    PROOF_USERNS | PROOF_NO_CAPS | PROOF_BOUNDING | PROOF_NO_NEW_PRIVS | PROOF_IDENTITY |
                         ((plan->host_proc || !plan->pidns) && plan->seccomp != SECCOMP_OFF ? PROOF_SECCOMP
                                                                                          : PROOF_NO_NESTING));
         if (plan->switch_user && plan->own_tree && plan->fs_mode == FS_GUARD)

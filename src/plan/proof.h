@@ -15,7 +15,7 @@ enum proof {
     PROOF_DEVICES = 1 << 7,    /* /dev is our own file system, holding our list */
     PROOF_LANDLOCK = 1 << 8,   /* an open that nothing else refuses was refused */
     PROOF_SECCOMP = 1 << 9,    /* a call that only our filter answers so was answered so */
-    PROOF_NO_CAPS = 1 << 10,   /* all five sets empty */
+    PROOF_NO_CAPS = 1 << 10,   /* four sets empty; the bounding set has a proof of its own */
     PROOF_NO_NEW_PRIVS = 1 << 11,
     PROOF_IDENTITY = 1 << 12,  /* uid and gid as planned, host uid not 0 */
     PROOF_NOFILE = 1 << 13,
@@ -27,9 +27,10 @@ enum proof {
     PROOF_EMPTY = 1 << 19,     /* at the end: init was the last process of its namespace */
     PROOF_NO_NESTING = 1 << 21, /* no user namespace can be made inside: the limit reads back as 0 */
     PROOF_GATE = 1 << 22,      /* a fork asked init and got its answer */
-    PROOF_INNER_SEALED = 1 << 25, /* bwrap's pid 1, which has no filter, is covered in /proc */
     PROOF_LISTENER = 1 << 23,  /* a call that would write was answered by the listener */
     PROOF_MAPPED = 1 << 24,    /* root, guard mode: where the run works, owners are mapped */
     PROOF_HIDDEN = 1 << 25,    /* every name that was there to be hidden is missing or covered */
     PROOF_TIMER = 1 << 20,     /* the supervisor's clock runs and init can be killed */
+    PROOF_INNER_SEALED = 1 << 26, /* bwrap's pid 1, which has no filter, is covered in /proc */
+    PROOF_BOUNDING = 1 << 27,  /* the bounding set is empty */
 };

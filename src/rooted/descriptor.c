@@ -196,6 +196,14 @@ static int copy_xattrs(int from, int to)
     return rc < 0 ? rc : count;
 }
 
+/* A directory may give its new files an ACL; the file that is replaced need not have had one. */
+static int drop_inherited_acl(int fd)
+{
+    if (flistxattr(fd, NULL, 0) <= 0 || fremovexattr(fd, "system.posix_acl_access") == 0)
+        return 0;
+    return errno == ENODATA || errno == EOPNOTSUPP ? 0 : -errno;
+}
+
 int descriptor_copy_metadata(int from, const struct stat *st, int to)
 {
     struct stat now;
@@ -204,7 +212,9 @@ int descriptor_copy_metadata(int from, const struct stat *st, int to)
     const bool owner = now.st_uid != st->st_uid || now.st_gid != st->st_gid;
     if (owner && fchown(to, st->st_uid, st->st_gid) < 0)
         return -errno;
-    int rc = copy_xattrs(from, to);
+    int rc = drop_inherited_acl(to);
+    if (rc == 0 && from >= 0)
+        rc = copy_xattrs(from, to);
     if (rc < 0)
         return rc;
     /* After the owner and the ACL, both of which change mode bits. */

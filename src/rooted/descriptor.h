@@ -33,6 +33,7 @@ int64_t copier_copy(struct copier *c, int from, const struct stat *st, int to);
 
 /*
  * Gives `to`, which replaces `from`, its owner, mode, extended attributes and ACLs. Not the
- * set-id bits and file capabilities, which the kernel takes away on every write as well.
+ * set-id bits and file capabilities, which the kernel takes away on every write as well. `from` is
+ * -1 if it has no attributes and no ACL.
  */
 int descriptor_copy_metadata(int from, const struct stat *st, int to);

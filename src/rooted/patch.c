@@ -286,7 +286,7 @@ static int fail_base(const struct call *c, const struct target *t)
 }
 
 /* The hash, the patch and the write: one step for other writers, since the lock is held. */
-static int patch_open_file(const struct call *c, const struct target *t, const struct writing *w,
+static int patch_open_file(const struct call *c, const struct target *t, struct writing *w,
                            const char *patch, size_t patch_len, const char *sha256, bool save_last)
 {
     struct stat st;

@@ -318,7 +318,7 @@ int cordon_root_open(const struct cordon_root_options *options, struct cordon_ro
         cordon_root_close(root);
         return rc;
     }
-    atomic_store(&root->temporary, seed);
+    root->temporary = seed;
     *out = root;
     return 0;
 }

@@ -48,7 +48,8 @@ struct cordon_root {
     /* Writers of one file take turns; files share stripes by hash. */
     pthread_mutex_t writers[WRITER_STRIPES];
 
-    _Atomic uint64_t temporary; /* where the names of temporary files come from */
+    uint64_t temporary; /* where the names of temporary files come from */
+    atomic_bool opens_always; /* this kernel cannot list the attributes of a name */
     struct resolve_counts resolved;
     _Atomic uint64_t calls, failures, denials, outside, readonly, rebinds;
 };

@@ -25,30 +25,34 @@ bool temporary_is(const char *name)
     return strncmp(name, TEMPORARY_PREFIX, sizeof TEMPORARY_PREFIX - 1) == 0;
 }
 
-/* A well mixed number that differs from the last; O_EXCL does not need more. */
-static uint64_t next_number(struct cordon_root *root)
+/*
+ * A well mixed number that no other root and no other thread has; O_EXCL does not need more. It
+ * stays the same from call to call: a name that the kernel met before is cheaper to look up.
+ */
+static uint64_t number(const struct cordon_root *root, int attempt)
 {
-    uint64_t x = atomic_fetch_add(&root->temporary, UINT64_C(0x9e3779b97f4a7c15));
+    uint64_t x = root->temporary + (uintptr_t)pthread_self();
+    x += (uint64_t)attempt * UINT64_C(0x9e3779b97f4a7c15);
     x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
     x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
     return x ^ (x >> 31);
 }
 
 /* The prefix and 16 hex digits; many times cheaper than printf. */
-static void make_name(uint64_t number, char name[TEMPORARY_NAME_MAX])
+static void make_name(uint64_t digits, char name[TEMPORARY_NAME_MAX])
 {
     memcpy(name, TEMPORARY_PREFIX, sizeof TEMPORARY_PREFIX - 1);
     char *p = name + sizeof TEMPORARY_PREFIX - 1;
     for (int shift = 60; shift >= 0; shift -= 4)
-        *p++ = "0123456789abcdef"[number >> shift & 15];
+        *p++ = "0123456789abcdef"[digits >> shift & 15];
     *p = '\0';
 }
 
-int temporary_create(struct cordon_root *root, int dir, unsigned mode,
+int temporary_create(const struct cordon_root *root, int dir, unsigned mode,
                      char name[TEMPORARY_NAME_MAX])
 {
     for (int i = 0; i < ATTEMPTS_MAX; i++) {
-        make_name(next_number(root), name);
+        make_name(number(root, i), name);
         int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
         if (fd >= 0 || errno != EEXIST)
             return fd >= 0 ? fd : -errno;

@@ -15,7 +15,7 @@
 bool temporary_is(const char *name);
 
 /* Creates one in `dir`; a descriptor for writing or -errno. */
-int temporary_create(struct cordon_root *root, int dir, unsigned mode,
+int temporary_create(const struct cordon_root *root, int dir, unsigned mode,
                      char name[TEMPORARY_NAME_MAX]);
 
 /* Removes `name`, which is one, if it was left behind. True if it is gone. */

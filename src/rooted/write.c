@@ -11,6 +11,7 @@
 #include "rooted/guard.h"
 #include "rooted/sync.h"
 #include "rooted/temporary.h"
+#include "sys/entry.h"
 
 #define ATTEMPTS_MAX 128 /* against a tree that changes under the call */
 
@@ -35,18 +36,54 @@ int write_commit(struct cordon_root *root, int dir, int *fd, const char *tempora
     return rc;
 }
 
+/*
+ * Can this be replaced without being opened? Only if the open would succeed, which the owner's bits
+ * prove to the owner (nobody executes it, so it is not busy), and if there is nothing to copy that
+ * needs a descriptor. Two looks are cheaper than open and close. Any doubt is a no: then the kernel
+ * judges, and says why. Whether there is anything is known afterwards as well.
+ */
+static bool look_plain(struct cordon_root *root, struct resolve_place *place)
+{
+    struct stat *st = &place->st;
+    const mode_t exec = S_IXUSR | S_IXGRP | S_IXOTH;
+    place->exists = true;
+    if (atomic_load_explicit(&root->opens_always, memory_order_relaxed))
+        return false;
+    if (fstatat(place->dir, place->name, st, AT_SYMLINK_NOFOLLOW) < 0) {
+        place->exists = errno != ENOENT;
+        return false;
+    }
+    if ((st->st_mode & (S_IFMT | S_IWUSR | exec)) != (S_IFREG | S_IWUSR) ||
+        st->st_nlink != 1 || st->st_uid != geteuid())
+        return false;
+    ssize_t len = sys_listxattrat(place->dir, place->name, AT_SYMLINK_NOFOLLOW, NULL, 0);
+    if (len < 0 && (errno == ENOSYS || errno == EPERM))
+        atomic_store_explicit(&root->opens_always, true, memory_order_relaxed);
+    return len == 0;
+}
+
+static int open_name(const struct resolve_place *place, int flags)
+{
+    int fd = openat(place->dir, place->name,
+                    flags | GUARD(open_leaf, O_NOFOLLOW) | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0666);
+    return fd >= 0 ? fd : errno == ENXIO ? -EINVAL : -errno;
+}
+
 /* The file itself; -ELOOP if a link has the name. */
 static int open_leaf(struct cordon_root *root, int flags, struct writing *w)
 {
     w->held = writer_lock(root, &w->place);
     RACE_POINT("write open");
-    w->fd = openat(w->place.dir, w->place.name,
-                   flags | GUARD(open_leaf, O_NOFOLLOW) | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0666);
-    if (w->fd >= 0 || (errno == ENOENT && (flags & O_CREAT) == 0))
+    w->plain = w->whole && look_plain(root, &w->place);
+    if (w->plain || (w->whole && !w->place.exists))
         return 0;
-    int rc = errno == ENXIO ? -EINVAL : -errno;
+    int fd = open_name(&w->place, flags);
+    if (fd >= 0 || (fd == -ENOENT && (flags & O_CREAT) == 0)) {
+        w->fd = fd >= 0 ? fd : -1;
+        return 0;
+    }
     writer_unlock(&w->held);
-    return rc;
+    return fd;
 }
 
 /* The common case: no link on the way, and none at the end. Other answers are not final. */
@@ -123,16 +160,19 @@ static int write_in_place(struct cordon_root *root, int fd, const void *data, si
     return rc;
 }
 
-static int replace_by_rename(struct cordon_root *root, const struct resolve_place *place, int old,
-                             const struct stat *st, const void *data, size_t len)
+static int replace_by_rename(struct cordon_root *root, const struct writing *w, const void *data,
+                             size_t len)
 {
+    const struct resolve_place *place = &w->place;
+    const bool exists = w->fd >= 0 || w->plain;
     char temporary[TEMPORARY_NAME_MAX];
-    FD_AUTO fd = temporary_create(root, place->dir, old >= 0 ? st->st_mode & 0777 : 0666, temporary);
+    FD_AUTO fd =
+        temporary_create(root, place->dir, exists ? place->st.st_mode & 0777 : 0666, temporary);
     if (fd < 0)
         return fd;
     int rc = fd_write_all(fd, data, len);
-    if (rc == 0 && old >= 0) {
-        rc = descriptor_copy_metadata(old, st, fd);
+    if (rc == 0 && exists) {
+        rc = descriptor_copy_metadata(w->fd, &place->st, fd);
         if (rc < 0 && rc != -ENOSPC && rc != -EDQUOT)
             rc = -EPERM; /* what it has cannot be given to another file */
     }
@@ -143,25 +183,30 @@ static int replace_by_rename(struct cordon_root *root, const struct resolve_plac
     return write_commit(root, place->dir, &fd, temporary, place->name);
 }
 
-int write_replace(struct cordon_root *root, const struct writing *w, const void *data, size_t len)
+int write_replace(struct cordon_root *root, struct writing *w, const void *data, size_t len)
 {
-    const int old = w->fd;
-    struct stat st;
-    if (old >= 0) {
-        int rc = descriptor_regular(old, &st);
+    if (w->fd >= 0) {
+        int rc = descriptor_regular(w->fd, &w->place.st);
         if (rc < 0)
             return rc;
         /* Names that were linked on purpose stay linked. In safe mode with the gate closed the
          * other name may be anybody's, so the link is broken. */
-        if (st.st_nlink > 1 &&
+        if (w->place.st.st_nlink > 1 &&
             (root->flags & (CORDON_ROOT_ALLOW_HARDLINK | CORDON_ROOT_UNSAFE)) != 0)
-            return write_in_place(root, old, data, len);
+            return write_in_place(root, w->fd, data, len);
     }
-    int rc = replace_by_rename(root, &w->place, old, &st, data, len);
+    int rc = replace_by_rename(root, w, data, len);
     /* A directory that is not ours to change, a foreign owner, a name that is a mount. */
-    if (old >= 0 && (rc == -EACCES || rc == -EPERM || rc == -EROFS || rc == -EBUSY))
-        return write_in_place(root, old, data, len);
-    return rc;
+    const bool denied = rc == -EACCES || rc == -EPERM || rc == -EROFS || rc == -EBUSY;
+    if (!denied || (w->fd < 0 && !w->plain))
+        return rc;
+    if (w->plain) {
+        rc = open_name(&w->place, O_WRONLY);
+        if (rc < 0)
+            return rc;
+        w->fd = rc;
+    }
+    return write_in_place(root, w->fd, data, len);
 }
 
 void write_saved(struct cordon_root *root, const struct target *t, const char *data, size_t len)
@@ -179,6 +224,7 @@ int cordon_root_write_file(struct cordon_root *root, const char *path, const voi
     struct call c = call_begin(root, "writeFile", err);
     TARGET_AUTO(t);
     WRITING_AUTO w = WRITING_INIT;
+    w.whole = true;
     int rc = write_begin(&c, path, O_WRONLY, &t, &w);
     if (rc < 0)
         return rc;

@@ -18,7 +18,9 @@ int write_commit(struct cordon_root *root, int dir, int *fd, const char *tempora
 struct writing {
     struct resolve_place place;
     pthread_mutex_t *held;
-    int fd; /* -1: there is none yet */
+    int fd;     /* -1: there is none yet, or it is plain */
+    bool whole; /* set by the caller: all of it gets replaced, so a plain file need not be opened */
+    bool plain; /* was looked at instead: place.st, and no extended attributes */
 };
 #define WRITING_INIT ((struct writing){.place = RESOLVE_PLACE_INIT, .fd = -1})
 void writing_release(struct writing *w);
@@ -35,7 +37,7 @@ int write_begin(const struct call *c, const char *path, int flags, struct target
                 struct writing *w);
 
 /* New content for it. */
-int write_replace(struct cordon_root *root, const struct writing *w, const void *data, size_t len);
+int write_replace(struct cordon_root *root, struct writing *w, const void *data, size_t len);
 
 /* Tells whoever watches that this content is on disk by our own doing. */
 void write_saved(struct cordon_root *root, const struct target *t, const char *data, size_t len);

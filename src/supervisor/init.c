@@ -75,11 +75,9 @@ static int become_user(struct spawn *s)
 {
     if (!s->plan->switch_user)
         return layer_identity_map_self(&s->identity, &s->shared->error);
-    while (__atomic_load_n(&s->shared->mapped, __ATOMIC_ACQUIRE) == GATE_CLOSED) {
-        const struct timespec while_ = {.tv_nsec = 100000000};
-        sys_futex_wait(&s->shared->mapped, GATE_CLOSED, &while_);
+    const struct timespec while_ = {.tv_nsec = 100000000};
+    while (latch_wait(&s->shared->mapped, &while_) == LATCH_CLOSED)
         init_tie_to_supervisor(s);
-    }
     int r = layer_identity_switch(s->plan, &s->shared->error);
     init_tie_to_supervisor(s);
     return r;
@@ -102,24 +100,20 @@ static int make_namespaces(struct spawn *s)
     long r = sys_call(SYS_unshare, layer_namespaces_of_init(s->plan));
     if (r < 0)
         return init_fail(s, CORDON_LAYER_NAMESPACES, r, "make namespaces", "unshare");
-    __atomic_store_n(&s->shared->unshared, GATE_OPEN, __ATOMIC_RELEASE);
-    sys_futex_wake(&s->shared->unshared);
+    latch_set(&s->shared->unshared, LATCH_OPEN);
     return 0;
 }
 
 /* Waits until the payload process is in all of its namespaces; it may have died instead. */
 int init_wait_for_payload(struct spawn *s, int payload)
 {
-    uint32_t *word = &s->shared->network;
-    while (__atomic_load_n(word, __ATOMIC_ACQUIRE) == GATE_CLOSED) {
-        const struct timespec while_ = {.tv_nsec = 100000000};
-        siginfo_t info = {0};
-        sys_futex_wait(word, GATE_CLOSED, &while_);
-        if (__atomic_load_n(word, __ATOMIC_ACQUIRE) == GATE_CLOSED &&
-            sys_waitid(P_PID, payload, &info, WEXITED | WNOHANG | WNOWAIT, NULL) == 0 && info.si_pid != 0)
+    const struct timespec while_ = {.tv_nsec = 100000000};
+    siginfo_t info = {0};
+    while (latch_wait(&s->shared->joined, &while_) == LATCH_CLOSED) {
+        if (sys_waitid(P_PID, payload, &info, WEXITED | WNOHANG | WNOWAIT, NULL) == 0 && info.si_pid != 0)
             return init_fail(s, CORDON_LAYER_PROCESS, -ESRCH, "start the payload process", "it was killed");
     }
-    return __atomic_load_n(word, __ATOMIC_ACQUIRE) == GATE_OPEN ? 0 : -ECANCELED;
+    return latch_look(&s->shared->joined) == LATCH_OPEN ? 0 : -ECANCELED;
 }
 
 void init_wipe_arguments(const struct spawn *s)
@@ -235,7 +229,7 @@ void init_settle(struct spawn *s)
     /* It has nothing to lose: on failure init keeps rights that nobody can reach. */
     layer_no_new_privs(&ignored, NULL);
     if (s->cover.events < 0) /* else it must be able to mount */
-        layer_capabilities_drop(&ignored, NULL);
+        layer_capabilities_clear(&ignored, NULL); /* the bounding set is for those who exec */
 }
 
 static void signal_all(const struct spawn *s, int payload, int sig)
@@ -383,8 +377,7 @@ _Noreturn static __attribute__((noinline)) void namespace_init(struct spawn *s)
     int children = init_watch_children(s);
     struct watch watch;
     watch_start(&watch, s);
-    __atomic_store_n(&s->shared->released, GATE_OPEN, __ATOMIC_RELEASE);
-    sys_futex_wake(&s->shared->released);
+    latch_set(&s->shared->released, LATCH_OPEN);
     sys_close(payload_fd);
     init_settle(s);
     supervise(s, &watch, payload, children);

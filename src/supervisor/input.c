@@ -66,7 +66,7 @@ bool supervisor_released(const struct supervisor *s)
     const struct shared *shared = s->spawn.shared;
     if (shared == NULL || s->plan->bwrap != NULL)
         return shared != NULL && __atomic_load_n(&shared->executing, __ATOMIC_ACQUIRE);
-    return __atomic_load_n(&shared->released, __ATOMIC_ACQUIRE) != GATE_CLOSED;
+    return latch_look(&shared->released) != LATCH_CLOSED;
 }
 
 void input_pump(struct supervisor *s)

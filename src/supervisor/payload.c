@@ -26,8 +26,7 @@
 _Noreturn static void give_up(struct spawn *s)
 {
     s->shared->payload_failed = true;
-    __atomic_store_n(&s->shared->network, GATE_FAILED, __ATOMIC_RELEASE);
-    sys_futex_wake(&s->shared->network);
+    latch_set(&s->shared->joined, LATCH_FAILED);
     sys_exit(1);
 }
 
@@ -158,8 +157,7 @@ static uint32_t join_listener(struct spawn *s, int socket)
 /* The namespaces that init makes meanwhile. By its pidfd: it is the parent, and dumpable until then. */
 static int join_init(struct spawn *s)
 {
-    while (__atomic_load_n(&s->shared->unshared, __ATOMIC_ACQUIRE) == GATE_CLOSED)
-        sys_futex_wait(&s->shared->unshared, GATE_CLOSED, NULL); /* should init die, so does this process */
+    latch_wait(&s->shared->unshared, NULL); /* should init die, so does this process */
     const long parent = sys_call(SYS_getppid);
     const long init = parent == 0 ? -ESRCH : sys_call(SYS_pidfd_open, parent, 0);
     const long r = init < 0 ? init : sys_call(SYS_setns, init, layer_namespaces_of_init(s->plan));
@@ -169,6 +167,20 @@ static int join_init(struct spawn *s)
     return r < 0 ? err_set(&s->shared->payload_error, CORDON_ERROR_SETUP, CORDON_LAYER_NAMESPACES, (int)-r,
                            "join namespaces", init < 0 ? "pidfd_open" : "setns")
                  : 0;
+}
+
+static int leave_keys(struct spawn *s, bool filtered, uint32_t *seen)
+{
+    if (!s->plan->keyring)
+        return 0;
+    int r = layer_keyring_apply(seen, &s->shared->payload_error);
+    if (r == 1 && !filtered)
+        return fail(s, -EDQUOT, "join a new session keyring", "keyctl");
+    if (r == 1) { /* keyctl() is not on the list: nothing can be read */
+        s->shared->keys_shared = true;
+        *seen |= PROOF_KEYRING;
+    }
+    return r < 0 ? r : 0;
 }
 
 /* A network namespace of its own, and all others with init. */
@@ -194,8 +206,7 @@ static int prepare(struct spawn *s, const struct sock_fprog *filter, struct tool
     if (r < 0)
         return r;
     __atomic_or_fetch(proof, seen, __ATOMIC_RELAXED);
-    __atomic_store_n(&shared->network, GATE_OPEN, __ATOMIC_RELEASE);
-    sys_futex_wake(&shared->network);
+    latch_set(&shared->joined, LATCH_OPEN);
 
     long sid = sys_call(SYS_setsid);
     if (sid < 0)
@@ -208,21 +219,14 @@ static int prepare(struct spawn *s, const struct sock_fprog *filter, struct tool
     seen = 0;
     if (s->bwrap == NULL) /* there init sets them, when bwrap has done its part */
         r = layer_rlimits_apply(plan, 0, &seen, &shared->payload_error);
-    if (r == 0 && plan->keyring) {
-        r = layer_keyring_apply(&seen, &shared->payload_error);
-        if (r == 1 && (filter != NULL || (s->bwrap != NULL && plan->seccomp != SECCOMP_OFF))) { /* keyctl() is not on the list: nothing can be read */
-            shared->keys_shared = true;
-            seen |= PROOF_KEYRING;
-            r = 0;
-        } else if (r == 1) {
-            r = fail(s, -EDQUOT, "join a new session keyring", "keyctl");
-        }
-    }
+    if (r == 0)
+        r = leave_keys(s, filter != NULL || (s->bwrap != NULL && plan->seccomp != SECCOMP_OFF), &seen);
     if (r == 0)
         r = layer_no_new_privs(&seen, &shared->payload_error);
+    if (r == 0 && plan->drop_caps && !plan_hosted(plan))
+        r = layer_bounding_set_drop(&seen, &shared->payload_error);
     if (r == 0 && plan->drop_caps)
-        r = plan_hosted(plan) ? layer_capabilities_clear(&seen, &shared->payload_error)
-                       : layer_capabilities_drop(&seen, &shared->payload_error);
+        r = layer_capabilities_clear(&seen, &shared->payload_error);
     if (r < 0)
         return r;
     if (filter != NULL) {
@@ -334,11 +338,9 @@ int spawn_payload(void *spawn)
     }
     if (prepare(s, own_filter(plan), &tools) < 0)
         give_up(s);
-    /* Should init die now, the kernel ends this process with it. */
-    while (s->bwrap == NULL && __atomic_load_n(&s->shared->released, __ATOMIC_ACQUIRE) == GATE_CLOSED)
-        sys_futex_wait(&s->shared->released, GATE_CLOSED, NULL);
     if (s->bwrap != NULL)
         execute_bwrap(s);
+    latch_wait(&s->shared->released, NULL); /* should init die now, the kernel ends this process with it */
     if (confine(s, &tools) < 0)
         give_up(s);
     if (plan->rehearsal) {

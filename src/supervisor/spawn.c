@@ -108,8 +108,7 @@ int spawn_start(struct spawn *s, struct cordon_error *err)
         int r = plan_hosted(s->plan) ? 0 : layer_identity_map_child(&s->identity, s->pid, err);
         if (r < 0)
             return r;
-        __atomic_store_n(&s->shared->mapped, GATE_OPEN, __ATOMIC_RELEASE);
-        sys_futex_wake(&s->shared->mapped);
+        latch_set(&s->shared->mapped, LATCH_OPEN);
     }
     return 0;
 }

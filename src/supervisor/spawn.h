@@ -19,16 +19,16 @@
 #include "layer/mounts.h"
 #include "layer/namespaces.h"
 #include "plan/plan.h"
+#include "supervisor/latch.h"
 #include "supervisor/terminal.h"
 
-enum gate { GATE_CLOSED = 0, GATE_OPEN = 1, GATE_FAILED = 2 };
 enum limit_hit { HIT_NONE, HIT_MEMORY, HIT_CPU, HIT_BLIND };
 
-/* The shared page. Words that somebody waits on are futexes. */
+/* The shared page. Its first words are latches. */
 struct shared {
     uint32_t mapped;   /* supervisor -> init: the id maps are written (root only) */
     uint32_t unshared; /* init -> payload: the namespaces exist that it is to join */
-    uint32_t network;  /* payload -> init: it is in those, and in a network namespace of its own */
+    uint32_t joined;   /* payload -> init: it is in those, and in a network namespace of its own */
     uint32_t released; /* init -> payload: go */
     uint64_t root;     /* init's, as layer_mounts_root() tells it: the payload's must be the same */
 

@@ -174,8 +174,7 @@ void subreaper_init(struct spawn *s)
     sys_close(pair[0]);
     struct watch watch;
     watch_start(&watch, s);
-    __atomic_store_n(&s->shared->released, GATE_OPEN, __ATOMIC_RELEASE);
-    sys_futex_wake(&s->shared->released);
+    latch_set(&s->shared->released, LATCH_OPEN);
     sys_close(payload_fd);
     init_settle(s);
     supervise(s, &watch, payload, children, proc);

@@ -285,6 +285,9 @@ static int make_pipe(struct supervisor *s, int ours[1], int theirs[1], bool we_r
         return fail(s, -*theirs, "make a pipe", "fcntl");
     if (fcntl(*ours, F_SETFL, O_NONBLOCK) < 0)
         return fail(s, errno, "make a pipe", "fcntl");
+    /* Only its owner can open a pipe by its name, and `> /dev/stderr` does. Without CAP_CHOWN it cannot. */
+    if (s->plan->switch_user)
+        sys_call(SYS_fchown, *theirs, s->plan->uid_host, s->plan->gid_host);
     return 0;
 }
 

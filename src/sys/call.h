@@ -55,9 +55,14 @@ static inline long sys_call6(long nr, long a, long b, long c, long d, long e, lo
 #define sys_call5(nr, a, b, c, d, e) \
     sys_call6((long)(nr), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), 0)
 
+#ifdef __clang_analyzer__
+/* It does not follow a pointer that became a number: what a call fills would be garbage to it. */
+long sys_call(long nr, ...);
+#else
 #define SYS_CALL_ALL(nr, a, b, c, d, e, f) \
     sys_call6((long)(nr), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 #define SYS_CALL_PICK(nr, a, b, c, d, e, f, name, ...) name
 #define sys_call(...)                                                                     \
     SYS_CALL_PICK(__VA_ARGS__, SYS_CALL_ALL, sys_call5, sys_call4, sys_call3, sys_call2, \
                   sys_call1, sys_call0, 0)(__VA_ARGS__)
+#endif

@@ -11,6 +11,10 @@
 #define SYS_fchmodat2 452 /* Linux 6.6 */
 #endif
 
+#ifndef SYS_listxattrat
+#define SYS_listxattrat 465 /* Linux 6.13 */
+#endif
+
 #define SYS_RENAME_NOREPLACE 1u
 #define SYS_RENAME_EXCHANGE 2u
 #define SYS_FICLONE _IOW(0x94, 9, int)
@@ -38,4 +42,10 @@ static inline int sys_renameat2(int from_dir, const char *from, int to_dir, cons
 static inline int sys_fchmodat2(int dir, const char *name, mode_t mode, int flags)
 {
     return (int)syscall(SYS_fchmodat2, dir, name, mode, flags);
+}
+
+/* The length of the names of all extended attributes, which fill `out` if it has room. */
+static inline ssize_t sys_listxattrat(int dir, const char *name, int flags, char *out, size_t size)
+{
+    return (ssize_t)syscall(SYS_listxattrat, dir, name, flags, out, size);
 }

@@ -57,6 +57,35 @@ def test_i09_two_runs_of_root_have_different_uids():
     assert host_ids()[0] != host_ids()[0]
 
 
+def owners_of_keys():
+    with open("/proc/key-users", encoding="ascii") as f:
+        return {int(line.split(":")[0]) for line in f}
+
+
+# Asks for the session keyring that it lacks, tells who has keys now, and takes away what that made.
+ASK_FOR_KEYRING = """
+import ctypes, os
+keyctl = lambda *a: ctypes.CDLL(None).syscall(250, *a)
+keyctl(0, -3, 0)
+print(str(os.getuid()) in [l.split(':')[0].strip() for l in open('/proc/key-users')])
+for ring in [keyctl(0, -5, 0), keyctl(0, -4, 0)]: keyctl(21, ring)
+"""
+
+
+def test_no_keys_of_a_users_own_are_left_behind():
+    """The kernel keeps the keyrings of a user until it is started again, and root's runs have many users."""
+    if not ROOT:
+        pytest.skip("an ordinary user has one uid")
+    stranger = str(1800000000 + os.getpid())
+    asked = subprocess.run(["setpriv", "--reuid", stranger, "--regid", stranger, "--clear-groups",
+                            PYTHON, "-c", ASK_FOR_KEYRING], check=True, stdout=subprocess.PIPE)
+    assert asked.stdout == b"True\n", "to ask is enough"
+    before = owners_of_keys()
+    for _ in range(3):
+        assert run("--", "true").doc["status"] == "OK"
+    assert eventually(lambda: owners_of_keys() <= before)
+
+
 def test_i10_no_capabilities():
     r = inside(STATUS + "say(status())")
     for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
@@ -149,6 +178,11 @@ def test_umask_and_nice_are_reset():
 def test_payload_stdio_are_pipes():
     r = inside("say([os.readlink(f'/proc/self/fd/{i}')[:5] for i in (0, 1, 2)])", stdin=b"x")
     assert r.answer == ["pipe:"] * 3
+
+
+def test_standard_streams_can_be_opened_by_name():
+    r = run("--", "sh", "-c", "echo out > /dev/stdout; echo err > /dev/stderr; cat /dev/stdin", stdin=b"in")
+    assert r.doc["stdout"] == "out\nin" and r.doc["stderr"] == "err\n" and r.doc["status"] == "OK"
 
 
 def test_stdin_is_pumped():

@@ -70,8 +70,11 @@ TEST(all_five_sets_of_capabilities_are_empty_afterwards)
     uint32_t proof = 0;
     enter_namespaces(CLONE_NEWUTS); /* with all of them */
     CHECK_INT(sethostname("before", 6), 0);
-    CHECK_INT(layer_capabilities_drop(&proof, NULL), 0);
-    CHECK_INT(proof, PROOF_NO_CAPS);
+    CHECK_INT(layer_bounding_set_drop(&proof, NULL), 0);
+    CHECK_INT(proof, PROOF_BOUNDING);
+    CHECK_INT(sethostname("then", 4), 0); /* it holds for those who exec */
+    CHECK_INT(layer_capabilities_clear(&proof, NULL), 0);
+    CHECK_INT(proof, PROOF_BOUNDING | PROOF_NO_CAPS);
     CHECK_ERRNO(sethostname("after", 5), EPERM);
     FILE *status = fopen("/proc/self/status", "r");
     CHECK(status != NULL);
@@ -93,7 +96,7 @@ TEST(a_process_without_capabilities_cannot_prove_an_empty_bounding_set)
     struct cordon_error err = {0};
     if (geteuid() == 0)
         test_skip("root can");
-    CHECK_INT(layer_capabilities_drop(&proof, &err), -EPERM);
+    CHECK_INT(layer_bounding_set_drop(&proof, &err), -EPERM);
     CHECK_INT(proof, 0);
     CHECK_STR(err.what, "drop the bounding set");
 }

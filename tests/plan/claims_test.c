@@ -23,7 +23,7 @@ TEST(every_claim_of_the_default_profile_names_its_proofs)
     check_claim(&i, CAP_NETWORK, "network namespace, seccomp", PROOF_NETNS | PROOF_NET_QUIET | PROOF_SECCOMP);
     check_claim(&i, CAP_SYSCALLS, "seccomp", PROOF_SECCOMP);
     check_claim(&i, CAP_PRIVILEGES, "user namespace",
-                PROOF_USERNS | PROOF_NO_CAPS | PROOF_NO_NEW_PRIVS | PROOF_IDENTITY | PROOF_NO_NESTING);
+                PROOF_USERNS | PROOF_NO_CAPS | PROOF_BOUNDING | PROOF_NO_NEW_PRIVS | PROOF_IDENTITY | PROOF_NO_NESTING);
     check_claim(&i, CAP_ENVIRONMENT, "rebuilt", PROOF_INIT_SEALED);
     check_claim(&i, CAP_PROCESSES, "pid namespace", PROOF_PIDNS | PROOF_EMPTY);
     check_claim(&i, CAP_IPC, "ipc and network namespace, keyring", PROOF_IPCNS | PROOF_NETNS | PROOF_KEYRING);

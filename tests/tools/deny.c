@@ -43,6 +43,7 @@ static const struct word calls[] = {
     {"memfd_create", SYS_memfd_create}, {"unshare", SYS_unshare},
     {"inotify_init1", SYS_inotify_init1}, {"getrandom", SYS_getrandom},
     {"utimensat", SYS_utimensat}, {"ioctl", SYS_ioctl},
+    {"listxattrat", 465},
 };
 
 static const struct word errors[] = {
