@@ -7,7 +7,6 @@
 #include "sys/files.h"
 
 #define PAGE 4096u
-#define FIRST_PART 256u /* most paths are shorter; what is not copied stays out of both caches */
 #define STATUS_SIZE 4096
 #define PROC_PATH_SIZE 80
 
@@ -25,8 +24,6 @@ int task_string(uint32_t task, uint64_t address, char *out, size_t room)
     while (len < room) {
         /* Up to the end of a page: what follows may not be mapped. */
         size_t part = PAGE - (size_t)((address + len) % PAGE);
-        if (len == 0 && part > FIRST_PART)
-            part = FIRST_PART;
         if (part > room - len)
             part = room - len;
         int r = task_bytes(task, address + len, out + len, part);
