@@ -316,6 +316,7 @@ static void supervise(struct session *s)
         session_refuse(s);
         return;
     }
+    s->notes.raw = terminal.raw;
     carry_out(s, &terminal, &progress);
     cli_terminal_end(&terminal);
     backend_finish(run);

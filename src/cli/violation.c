@@ -30,6 +30,7 @@ static bool is_new(struct violation_notes *notes, const char *path)
 void violation_say(void *context, const struct result_violation *v)
 {
     struct violation_notes *notes = context;
+    const char *end = notes->raw ? "\r\n" : "\n";
     char path[2048];
     char comm[128];
     char test[512] = "";
@@ -41,10 +42,10 @@ void violation_say(void *context, const struct result_violation *v)
     if (v->test != NULL)
         text_escape(test, sizeof test, v->test, strlen(v->test));
     int n = snprintf(text, sizeof text,
-                     "TEST_SANDBOX_VIOLATION: attempted to write to %s (%s, pid %d %s%s%s)\n%s%s%s",
-                     path, v->op, v->pid, comm, v->test == NULL ? "" : ", test ", test,
+                     "TEST_SANDBOX_VIOLATION: attempted to write to %s (%s, pid %d %s%s%s)%s%s%s%s",
+                     path, v->op, v->pid, comm, v->test == NULL ? "" : ", test ", test, end,
                      notes->fix == NULL ? "" : "  fix: ", notes->fix == NULL ? "" : notes->fix,
-                     notes->fix == NULL ? "" : "\n");
+                     notes->fix == NULL ? "" : end);
     const size_t len = n < 0 ? 0 : (size_t)n < sizeof text ? (size_t)n : sizeof text - 1;
     (void)fd_write_all(STDERR_FILENO, text, len);
 }

@@ -6,6 +6,7 @@
 struct violation_notes {
     const char *fix; /* the second line; NULL: none */
     bool quiet;
+    bool raw; /* the terminal is passed on: the end of a line needs its carriage return */
     size_t count;
     uint64_t seen[VIOLATIONS_MAX]; /* hashes of paths */
 };

@@ -7,7 +7,7 @@
 
 #include "sys/entry.h"
 
-#define BUFFER_BYTES ((size_t)64 * 1024)
+#define BUFFER_BYTES ((size_t)16 * 1024) /* on the stack: a tree of many small directories reads each one */
 #define INODE_ORDER_FROM 8 /* below, there is nothing to win */
 
 static int add(struct names *n, const struct sys_dirent *d)
@@ -38,8 +38,8 @@ static int add(struct names *n, const struct sys_dirent *d)
 int names_read(int dir, struct names *out)
 {
     *out = (struct names){0};
-    char *buf = malloc(BUFFER_BYTES);
-    int rc = buf == NULL ? -ENOMEM : 0;
+    _Alignas(struct sys_dirent) char buf[BUFFER_BYTES];
+    int rc = 0;
     while (rc == 0) {
         ssize_t got = sys_getdents(dir, buf, BUFFER_BYTES);
         if (got < 0)
@@ -53,7 +53,6 @@ int names_read(int dir, struct names *out)
                 rc = add(out, d);
         }
     }
-    free(buf);
     if (rc < 0)
         names_free(out);
     return rc;

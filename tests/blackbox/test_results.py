@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from support import CAPABILITIES, PYTHON, SHORT, check_document, cordon, inside, marker, run
+from support import CAPABILITIES, PYTHON, SHORT, TEST_BIN, check_document, cordon, inside, marker, run
 
 
 def test_p02_ok():
@@ -83,6 +83,15 @@ def test_p09_internal_error_is_the_sandbox_alone():
     if r.rc != 2:
         assert (r.rc, r.doc["status"], r.doc["rc"]) == (125, "INTERNAL_ERROR", 1)
     assert r.doc["stdout"] == ""
+
+
+def test_allow_partial_does_not_weaken_what_is_required():
+    partial = ["--allow-partial", "--backend", "native"]
+    off = {"env": {"CORDON_TEST_DISABLE": "seccomp"}, "binary": TEST_BIN}
+    assert run(*partial, "--", "echo", "ran", **off).doc["stdout"] == "ran\n", "alone it runs without the filter"
+    r = run(*partial, "--require", "syscalls", "--", "echo", "ran", **off)
+    assert r.rc == 125 and r.doc["stdout"] == "" and "syscalls" in r.doc["reason"], r.told()
+    assert run(*partial, "--require", "syscalls", "--", "echo", "ran").doc["stdout"] == "ran\n"
 
 
 def test_p15_fields():

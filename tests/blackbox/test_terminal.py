@@ -228,6 +228,13 @@ def test_in_guard_mode(place):
     assert r.rc == 0 and r.out == b"/dev/pts/0\r\nx\r\n", r.told()
 
 
+def test_in_guard_mode_each_line_of_a_violation_begins_at_the_left(place):
+    beside = f"/var/tmp/{marker()}"
+    with terminal("--profile", "limits", "--tty", "--cwd", str(place), "--", "touch", beside) as t:
+        t.expect(f"TEST_SANDBOX_VIOLATION: attempted to write to {beside} [^\n]*\\)\r\n  fix: [^\n]*\r\n")
+        t.wait()
+
+
 def test_without_namespaces_it_is_refused():
     r = cordon("run", "--tty", "--allow-partial", "--", "true", binary=TEST_BIN, env={"CORDON_TEST_DISABLE": "userns"})
     assert r.rc in (2, 125) and b"terminal" in r.err, r.told()

@@ -46,4 +46,5 @@ TEST(a_note_says_what_to_do_and_names_a_directory)
     for (const char **p = host.refused.top; *p != NULL; p++)
         usr = usr || strcmp(*p, "/usr") == 0;
     CHECK(usr);
+    arena_free(&arena);
 }
