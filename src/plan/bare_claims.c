@@ -59,6 +59,18 @@ static void network(struct plan_build *b)
         claim_holds(c, "seccomp, keyring", PROOF_SECCOMP | PROOF_KEYRING);
 }
 
+/* Limits that a process holds do not outlive it; those that the kernel holds in a cgroup do. */
+static void unwatched(struct plan *plan, const char *why)
+{
+    struct plan_claim *cpu = &plan->claims[CAP_CPU_TIME];
+    struct plan_claim *memory = &plan->claims[CAP_MEMORY];
+
+    if (cpu->mechanism != NULL)
+        claim_partly(cpu, cpu->mechanism, cpu->proof, why);
+    if (memory->mechanism != NULL && plan->watch_memory)
+        claim_partly(memory, memory->mechanism, memory->proof, why);
+}
+
 /* What the end of everything rests on: forks can be stopped, and nobody inside can stop init. */
 static void processes(struct plan_build *b)
 {
@@ -70,10 +82,12 @@ static void processes(struct plan_build *b)
 
     if (plan->seccomp == SECCOMP_OFF)
         why = "without a filter the payload can set limits on every process of the caller's, and so end what ends it";
-    else if (!plan->gate)
-        why = "without the fork gate a process that keeps forking could outrun the end";
     else if (!plan_scopes_signals(plan))
         why = "below Landlock ABI 6 the payload can signal every process of the caller's, and so end what ends it";
+    if (why != NULL)
+        unwatched(plan, why);
+    else if (!plan->gate)
+        why = "without the fork gate a process that keeps forking could outrun the end";
     if (why == NULL) {
         claim_holds(c, "subreaper, fork gate, landlock scope", proof | PROOF_EMPTY);
         claim_holds(wall, "supervisor timer", proof | PROOF_TIMER);

@@ -227,6 +227,9 @@ TEST(the_end_of_everything_takes_gate_filter_and_scope)
     CHECK_INT(compile(&plan, &policy, &host, NULL), 0);
     CHECK(plan.claims[CAP_PROCESSES].mechanism == NULL && plan.claims[CAP_WALL_TIME].mechanism == NULL);
     CHECK(strstr(plan.claims[CAP_PROCESSES].why, "ABI 6") != NULL);
+    /* init, which can be ended, holds them */
+    CHECK(plan.claims[CAP_MEMORY].mechanism == NULL && plan.claims[CAP_CPU_TIME].mechanism == NULL);
+    CHECK_STR(plan.claims[CAP_MEMORY].instead, "watcher");
 
     host = refusing();
     host.off = 1u << OFF_GATE;
