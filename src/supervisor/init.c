@@ -87,7 +87,7 @@ int init_enter_cgroup(struct spawn *s)
 {
     if (s->cgroup == NULL)
         return 0;
-    long r = layer_cgroup_enter(s->cgroup);
+    long r = layer_cgroup_enter(s->cgroup, s->born_inside);
     if (r < 0)
         return init_fail(s, CORDON_LAYER_CGROUP, r, "enter the cgroup", "cgroup.procs");
     __atomic_or_fetch(&s->shared->proof, PROOF_CGROUP, __ATOMIC_RELAXED);
