@@ -62,3 +62,13 @@ def pytest_runtest_logreport(report):
     """In a virtual machine: at once, since a machine may be ended before pytest is."""
     if report.failed and "CORDON_TEST_TOOLS" in os.environ:
         print(f"\nfailed at {report.when}: {report.nodeid}\n{report.longreprtext[-1500:]}", flush=True)
+
+
+@pytest.fixture(scope="session")
+def deny():
+    """A function: the words that run a command with some calls refused (tests/tools/deny)."""
+    path = pathlib.Path(tempfile.mkdtemp(prefix="deny-"))
+    path.chmod(0o755)
+    support.compiled(path / "deny", support.HERE / "tools/deny.c", "-static")
+    yield lambda errno, *calls: [str(path / "deny"), errno, ",".join(map(str, calls)), "--"]
+    shutil.rmtree(path, ignore_errors=True)

@@ -19,6 +19,20 @@ void test_register(struct test *test)
     last = &test->next;
 }
 
+void test_figure(const char *fmt, ...)
+{
+    const char *path = getenv("CORDON_FIGURES");
+    FILE *file = path == NULL ? NULL : fopen(path, "a");
+    va_list args;
+    if (file == NULL)
+        return;
+    va_start(args, fmt);
+    vfprintf(file, fmt, args);
+    va_end(args);
+    fputc('\n', file);
+    fclose(file);
+}
+
 void test_skip(const char *what)
 {
     printf("# skip: %s\n", what);

@@ -286,6 +286,14 @@ def eventually(check, seconds=5.0):
         time.sleep(0.02)
 
 
+def figure(text):
+    """A number that the runner shows at its end."""
+    path = os.environ.get("CORDON_FIGURES")
+    if path is not None:
+        with open(path, "a", encoding="utf-8") as f:
+            f.write(text + "\n")
+
+
 def mounts():
     with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as f:
         return {line.split(" ", 1)[1] for line in f}

@@ -137,7 +137,7 @@ void supervised_rehearse(struct backend_run *run)
     const struct run_wishes wishes = run->wishes;
     struct result scratch;
     result_init(&scratch);
-    run->result = &scratch;
+    run->result = &scratch; // cppcheck-suppress autoVariables ; put back below
     run->wishes = (struct run_wishes){.input = -1, .output = {-1, -1}, .signals = -1};
     run->plan.rehearsal = true;
     bool over = supervised_start(run) < 0;
@@ -145,7 +145,8 @@ void supervised_rehearse(struct backend_run *run)
         over = supervised_step(run, true);
     supervised_finish(run);
     result->backend_kind = scratch.backend_kind;
-    result->error = run->plan.rehearsal ? (struct cordon_error){0} : scratch.error;
+    const struct cordon_error none = {0};
+    result->error = run->plan.rehearsal ? none : scratch.error;
     run->plan.rehearsal = false;
     run->result = result;
     run->wishes = wishes;

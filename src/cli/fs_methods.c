@@ -421,7 +421,7 @@ static int do_cp(struct fs *fs)
     int rc = fs_arg_json(fs, 2, JSON_OBJECT, &o);
     if (rc == 0)
         rc = fs_arg_paths(fs, 0, &from, &count, &list);
-    if (rc < 0)
+    if (rc < 0 || from == NULL)
         return rc;
     const struct json *force = o != NULL ? json_get(o, "force") : NULL;
     struct bar bar;

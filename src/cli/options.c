@@ -382,7 +382,7 @@ int options_parse_command(struct run_options *options, const struct options_sett
     if (rest < 0 || options->help)
         return rest;
     const char *why = options->command == NULL && rest < argc ? "put -- before the command"
-                      : options->command_count == 0           ? "the command is missing"
+                      : options->command == NULL || options->command_count == 0 ? "the command is missing"
                       : options->command[0][0] == '\0'        ? "the command is empty"
                                                               : NULL;
     if (why == NULL)

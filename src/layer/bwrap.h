@@ -32,8 +32,20 @@ bool layer_bwrap_executed(const struct layer_bwrap *self);
 /* Its first line of complaint, without a newline; "" if there is none. Raw calls. */
 void layer_bwrap_complaint(const struct layer_bwrap *self, char *out, size_t size);
 
+#define BWRAP_NAMESPACES 5
+
+/* What a process outside has, bwrap's own among them, as far as the payload's must be other. */
+struct bwrap_outside {
+    bool known;
+    uint64_t filters; /* without the gate */
+    uint64_t namespaces[BWRAP_NAMESPACES]; /* inodes; 0: not known */
+};
+
+/* By the caller's own, ahead of time: nobody waits yet. Raw calls. */
+void layer_bwrap_note(struct bwrap_outside *out, const struct plan *plan, int proc);
+
 /*
- * What /proc shows of the process `pid` that is about to execute the payload, compared with the
- * plan; `outer` is bwrap's own process outside. Raw calls.
+ * What the kernel shows of the process `pid` that is about to execute the payload, compared with the
+ * plan; `pidfd` is a descriptor of it. Raw calls.
  */
-uint32_t layer_bwrap_proven(const struct plan *plan, int proc, int pid, int outer);
+uint32_t layer_bwrap_proven(const struct plan *plan, const struct bwrap_outside *outside, int pidfd, int proc, int pid);

@@ -4,6 +4,7 @@
 
 #include "layer/bwrap.h"
 #include "sys/files.h"
+#include "sys/pidfd.h"
 
 #define PATH_SIZE 64
 #define LINE_SIZE 4096
@@ -26,10 +27,8 @@ static void name_of(char out[PATH_SIZE], int pid, const char *name)
     memcpy(out, name, strlen(name) + 1);
 }
 
-static bool open_lines(struct lines *l, int proc, int pid, const char *name)
+static bool open_lines(struct lines *l, int proc, const char *path)
 {
-    char path[PATH_SIZE];
-    name_of(path, pid, name);
     l->fd = sys_open(proc, path, O_RDONLY, 0);
     l->start = l->end = 0;
     return l->fd >= 0;
@@ -95,11 +94,11 @@ static bool all_are(const char *p, uint64_t id)
     return true;
 }
 
-static void read_status(struct status *out, const struct plan *plan, int proc, int pid)
+static void read_status(struct status *out, const struct plan *plan, int proc, const char *path)
 {
     static struct lines l; /* init has one thread */
     *out = (struct status){.identity = true};
-    if (!open_lines(&l, proc, pid, "status"))
+    if (!open_lines(&l, proc, path))
         return;
     for (char *line; (line = next_line(&l)) != NULL;) {
         const char *value = strchr(line, ':');
@@ -125,14 +124,14 @@ static void read_status(struct status *out, const struct plan *plan, int proc, i
     sys_close(l.fd);
 }
 
-static uint32_t prove_status(const struct plan *plan, int proc, int pid, int outer)
+static uint32_t prove_status(const struct plan *plan, const struct bwrap_outside *outside, int proc, int pid)
 {
     struct status inside;
-    struct status outside;
     uint32_t seen = 0;
-    read_status(&inside, plan, proc, pid);
-    read_status(&outside, plan, proc, outer);
-    if (inside.seen != STATUS_LINES || outside.seen != STATUS_LINES)
+    char path[PATH_SIZE];
+    name_of(path, pid, "status");
+    read_status(&inside, plan, proc, path);
+    if (inside.seen != STATUS_LINES)
         return 0;
     if (inside.identity && plan->uid_host != 0)
         seen |= PROOF_IDENTITY;
@@ -140,43 +139,70 @@ static uint32_t prove_status(const struct plan *plan, int proc, int pid, int out
         seen |= PROOF_NO_CAPS;
     if (inside.no_new_privs == 1)
         seen |= PROOF_NO_NEW_PRIVS;
-    /* One more than bwrap itself, which has only the gate. */
-    if (inside.seccomp == 2 && inside.filters == outside.filters + 1)
+    /* The gate, and one more. */
+    if (inside.seccomp == 2 && outside->known && inside.filters == outside->filters + 2)
         seen |= PROOF_SECCOMP;
     return seen;
 }
 
-static bool other_namespace(int proc, int pid, const char *name)
+static const struct {
+    const char *own, *link;
+    unsigned number; /* of the ioctl */
+    uint32_t proof;
+} namespaces[BWRAP_NAMESPACES] = {
+    {"self/ns/user", "ns/user", SYS_PIDFD_USER_NS, PROOF_USERNS}, {"self/ns/pid", "ns/pid", SYS_PIDFD_PID_NS, PROOF_PIDNS},
+    {"self/ns/ipc", "ns/ipc", SYS_PIDFD_IPC_NS, PROOF_IPCNS},     {"self/ns/net", "ns/net", SYS_PIDFD_NET_NS, PROOF_NETNS},
+    {"self/ns/mnt", "ns/mnt", SYS_PIDFD_MNT_NS, PROOF_MOUNTNS},
+};
+
+static uint64_t inode_of(int dir, const char *path, int flags)
 {
-    char path[PATH_SIZE];
-    char own[PATH_SIZE] = "self/";
-    struct stat a;
-    struct stat b;
-    name_of(path, pid, name);
-    memcpy(own + 5, name, strlen(name) + 1);
-    return sys_call(SYS_newfstatat, proc, path, &a, 0) == 0 && sys_call(SYS_newfstatat, proc, own, &b, 0) == 0 &&
-           a.st_ino != b.st_ino;
+    struct stat st;
+    return sys_call(SYS_newfstatat, dir, path, &st, flags) == 0 ? st.st_ino : 0;
 }
 
-static uint32_t prove_namespaces(int proc, int pid)
+/* By the descriptor where the kernel can: what is looked up in /proc is cleared away at the end, while one waits. */
+static uint64_t namespace_of(int pidfd, int proc, int pid, unsigned which)
 {
-    static const struct {
-        const char *name;
-        uint32_t proof;
-    } table[] = {{"ns/user", PROOF_USERNS}, {"ns/pid", PROOF_PIDNS}, {"ns/ipc", PROOF_IPCNS}, {"ns/net", PROOF_NETNS},
-                 {"ns/mnt", PROOF_MOUNTNS}};
+    char path[PATH_SIZE];
+    int fd = sys_pidfd_namespace(pidfd, namespaces[which].number);
+    if (fd >= 0) {
+        const uint64_t inode = inode_of(fd, "", AT_EMPTY_PATH);
+        sys_close(fd);
+        return inode;
+    }
+    name_of(path, pid, namespaces[which].link);
+    return inode_of(proc, path, 0);
+}
+
+static uint32_t prove_namespaces(const struct bwrap_outside *outside, int pidfd, int proc, int pid)
+{
     uint32_t seen = 0;
-    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
-        seen |= other_namespace(proc, pid, table[i].name) ? table[i].proof : 0;
+    for (unsigned i = 0; i < BWRAP_NAMESPACES; i++) {
+        const uint64_t inode = namespace_of(pidfd, proc, pid, i);
+        seen |= inode != 0 && outside->namespaces[i] != 0 && inode != outside->namespaces[i] ? namespaces[i].proof : 0;
+    }
     return seen;
+}
+
+void layer_bwrap_note(struct bwrap_outside *out, const struct plan *plan, int proc)
+{
+    struct status own;
+    read_status(&own, plan, proc, "self/status");
+    out->known = own.seen == STATUS_LINES;
+    out->filters = own.filters;
+    for (unsigned i = 0; i < BWRAP_NAMESPACES; i++)
+        out->namespaces[i] = inode_of(proc, namespaces[i].own, 0);
 }
 
 /* Every interface of its network but lo. */
 static bool quiet(int proc, int pid)
 {
     static struct lines l;
+    char path[PATH_SIZE];
     bool quiet = true;
-    if (!open_lines(&l, proc, pid, "net/dev"))
+    name_of(path, pid, "net/dev");
+    if (!open_lines(&l, proc, path))
         return false;
     for (char *line; (line = next_line(&l)) != NULL;) {
         const char *colon = strchr(line, ':');
@@ -259,12 +285,14 @@ static bool split(char *line, char **point, char **options)
 static uint32_t prove_mounts(const struct plan *plan, int proc, int pid)
 {
     static struct lines l;
+    char name[PATH_SIZE];
     bool readonly = true;
     bool devices = true;
     bool root = false;
     bool dev = false;
     bool sealed = false;
-    if (!open_lines(&l, proc, pid, "mountinfo"))
+    name_of(name, pid, "mountinfo");
+    if (!open_lines(&l, proc, name))
         return 0;
     for (char *line; (line = next_line(&l)) != NULL;) {
         char *point;
@@ -287,8 +315,8 @@ static uint32_t prove_mounts(const struct plan *plan, int proc, int pid)
            (sealed ? (uint32_t)PROOF_INNER_SEALED : 0);
 }
 
-uint32_t layer_bwrap_proven(const struct plan *plan, int proc, int pid, int outer)
+uint32_t layer_bwrap_proven(const struct plan *plan, const struct bwrap_outside *outside, int pidfd, int proc, int pid)
 {
-    uint32_t seen = prove_status(plan, proc, pid, outer) | prove_namespaces(proc, pid) | prove_mounts(plan, proc, pid);
-    return seen | (quiet(proc, pid) ? (uint32_t)PROOF_NET_QUIET : 0);
+    return prove_status(plan, outside, proc, pid) | prove_namespaces(outside, pidfd, proc, pid) |
+           prove_mounts(plan, proc, pid) | (quiet(proc, pid) ? (uint32_t)PROOF_NET_QUIET : 0);
 }

@@ -200,9 +200,12 @@ static int add_group(struct layer_cgroup *self, const struct host_cgroup_control
     int r = sys_flock(fd, SYS_LOCK_SHARED);
     if (r < 0)
         return fail(err, -r, "lock cgroup", group->path, "");
-    group->procs_fd = openat(fd, "cgroup.procs", O_WRONLY | O_CLOEXEC);
+    /* A thread may move itself without a lock. To move a process is to wait for all cores, some 10 ms; v2 has only that,
+     * but there init can be born inside. */
+    const char *door = c->version == CGROUP_V1 ? "tasks" : "cgroup.procs";
+    group->procs_fd = openat(fd, door, O_WRONLY | O_CLOEXEC);
     if (group->procs_fd < 0)
-        return fail(err, errno, "open", group->path, "cgroup.procs");
+        return fail(err, errno, "open", group->path, door);
     return 0;
 }
 
@@ -272,9 +275,20 @@ int layer_cgroup_prepare(struct layer_cgroup *self, const struct host_cgroup *ho
     return 0;
 }
 
-long layer_cgroup_enter(const struct layer_cgroup *self)
+int layer_cgroup_birthplace(const struct layer_cgroup *self)
 {
     for (unsigned i = 0; i < self->group_count; i++) {
+        if (self->groups[i].version == CGROUP_V2)
+            return self->groups[i].dir_fd;
+    }
+    return -1;
+}
+
+long layer_cgroup_enter(const struct layer_cgroup *self, bool born_inside)
+{
+    for (unsigned i = 0; i < self->group_count; i++) {
+        if (born_inside && self->groups[i].version == CGROUP_V2)
+            continue;
         long r = sys_write(self->groups[i].procs_fd, "0", 1);
         if (r < 0)
             return r;

@@ -25,7 +25,7 @@ struct layer_cgroup_group {
     enum cgroup_version version;
     unsigned hierarchy;
     int dir_fd;   /* owned; carries the lock */
-    int procs_fd; /* owned; cgroup.procs for writing */
+    int procs_fd; /* owned; for writing: who writes 0 there moves in */
     char path[CGROUP_PATH_SIZE + 64];
 };
 
@@ -82,11 +82,14 @@ int cgroup_own_path(const char *self_text, const char *controller, unsigned *hie
 int layer_cgroup_prepare(struct layer_cgroup *self, const struct host_cgroup *host,
                          const struct plan_cgroup *want, struct cordon_error *err);
 
+/* The directory for CLONE_INTO_CGROUP, which only v2 has; -1: none. */
+int layer_cgroup_birthplace(const struct layer_cgroup *self);
+
 /*
- * Moves the calling process in; 0 or -errno. Raw calls, async-signal-safe. Works after a change of
+ * Moves the calling process in, which has one thread, as far as it was not born there; 0 or -errno. Raw calls, async-signal-safe. Works after a change of
  * uid and in a new user namespace: the credentials that opened the descriptors count.
  */
-long layer_cgroup_enter(const struct layer_cgroup *self);
+long layer_cgroup_enter(const struct layer_cgroup *self, bool born_inside);
 
 /*
  * A descriptor to poll for layer_cgroup_oom_events(); when it fires, layer_cgroup_oom_seen() says

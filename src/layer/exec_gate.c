@@ -21,6 +21,7 @@
 #endif
 
 #define FIELD(name) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, name))
+#define HALF(name, which) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, name) + 4 * (which))
 #define IF(number, answer) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1), BPF_STMT(BPF_RET | BPF_K, answer)
 #define ASKS SECCOMP_RET_USER_NOTIF
 #define DENIED (SECCOMP_RET_ERRNO | EPERM)
@@ -37,8 +38,13 @@ static struct sock_filter instructions[] = {
     BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0, 1),
     BPF_STMT(BPF_RET | BPF_K, ABSENT),
 #endif
-    IF(SYS_execve, ASKS),
     IF(SYS_execveat, ASKS),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_execve, 0, 6),
+    HALF(args[5], 0), /* the low one: both architectures are little endian */
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)EXEC_GATE_OWN, 0, 3),
+    HALF(args[5], 1),
+    IF((uint32_t)(EXEC_GATE_OWN >> 32), SECCOMP_RET_ALLOW),
+    BPF_STMT(BPF_RET | BPF_K, ASKS),
     IF(SYS_ptrace, DENIED),
     IF(SYS_process_vm_readv, DENIED),
     IF(SYS_process_vm_writev, DENIED),

@@ -7,6 +7,13 @@
 
 #include "layer/notify.h"
 
+/*
+ * The sixth argument of our own exec of bwrap, which does not ask: init has nothing to say to it, and the
+ * answer would be waited for. execve() has three. What bwrap leaves in that register is no such number, for
+ * no address is; and a payload that sets it gains nothing: from its own exec on none is refused.
+ */
+#define EXEC_GATE_OWN UINT64_C(0x9e6f72646f6e2d31)
+
 /* The listener, or -errno. */
 int layer_exec_gate_install(void);
 

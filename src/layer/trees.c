@@ -84,13 +84,12 @@ static int map_binds(struct layer_trees *self, const struct plan *plan, int user
         bool skip = false;
         if (step->kind != STEP_BIND || (step->flags & STEP_LISTED) == 0)
             continue;
-        FD_AUTO source = bind_open(step, &skip, &st, err);
-        if (source < 0)
-            return source;
-        if (skip) {
-            source = -1;
+        const int opened = bind_open(step, &skip, &st, err);
+        if (opened < 0)
+            return opened;
+        if (skip)
             continue;
-        }
+        FD_AUTO source = opened;
         int tree = bind_clone(source, step, userns, err);
         if (tree == -EINVAL || tree == -EOPNOTSUPP) { /* this file system has no such maps: as it is */
             accept_unmapped(self, plan, step->source, err);

@@ -248,9 +248,7 @@ struct prediction predict(struct attempt *attempt, const struct spot spots[2], c
     int error = without(attempt, spots, view->plan);
     if (error == IS_OWN)
         return p;
-    if (attempt->act == ACT_LINK)
-        p.culprit = 1;
-    else if (attempt->act == ACT_RENAME && view_writable(view, spot_place(&spots[0])))
+    if (attempt->act == ACT_LINK || (attempt->act == ACT_RENAME && view_writable(view, spot_place(&spots[0]))))
         p.culprit = 1;
     const struct spot *culprit = &spots[p.culprit];
     if (among_devices(culprit))

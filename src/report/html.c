@@ -126,14 +126,14 @@ static void put_by_test(const struct report *report, struct buf *out)
 {
     static const char *const columns[] = {"test", "file", "what", "times", NULL};
     const struct result_violations *all = &report->result->violations;
-    const struct result_violation **order = calloc(all->count, sizeof *order);
+    const struct result_violation **order = calloc(all->count, sizeof(struct result_violation *)); // NOLINT(bugprone-sizeof-expression)
     if (order == NULL) {
         out->failed = true;
         return;
     }
     for (size_t i = 0; i < all->count; i++)
         order[i] = &all->items[i];
-    qsort(order, all->count, sizeof *order, compare_tests);
+    qsort(order, all->count, sizeof(struct result_violation *), compare_tests); // NOLINT(bugprone-sizeof-expression)
     begin_table(out, "by-test", "Refused writes by test", columns);
     for (size_t i = 0; i < all->count; i++) {
         buf_puts(out, "<tr>");

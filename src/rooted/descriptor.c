@@ -34,7 +34,8 @@ int descriptor_read_small(int fd, uint64_t max, char **data, size_t *len)
     }
     if ((size_t)n < SMALL_BYTES / 2) { /* to copy most of it costs more than the rest is worth */
         char *fitting = realloc(buf, (size_t)n + 1);
-        buf = fitting != NULL ? fitting : buf;
+        if (fitting != NULL)
+            buf = fitting;
     }
     buf[n] = '\0';
     *data = buf;

@@ -206,7 +206,7 @@ static int collect(struct listing *l, const struct call *c, const struct target 
     int rc = tree_enter(&tree, fd, -1, "");
     while (rc == 0 && tree.depth > 0) {
         struct tree_level *level = tree_level(&tree);
-        if (tree.depth > cap) {
+        if (parents == NULL || tree.depth > cap) {
             const char **more = realloc(parents, (cap + 64) * sizeof *more);
             if (more == NULL) {
                 rc = -ENOMEM;

@@ -97,7 +97,7 @@ void remember_put(struct remember *r, const struct path_mapped *path, const char
     struct seen *s = &e->seen[e->seen_next++ % SEEN_MAX];
     s->at_ms = now_ms;
     sha256_hex(data, len, s->sha256);
-    while (r->bytes > BYTES_MAX) {
+    while (r->bytes > BYTES_MAX && r->first != NULL) {
         struct remember_entry **last = &r->first;
         while ((*last)->next != NULL)
             last = &(*last)->next;

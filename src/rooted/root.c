@@ -134,7 +134,7 @@ int target_acquire(struct cordon_root *root, struct target *out)
     if (root->paths[base] == NULL)
         return RESOLVE_NO_BASE;
     int rc = base_acquire(root, base, &out->ref);
-    if (rc < 0)
+    if (rc != 0)
         return base != PATH_HOME && (rc == -ENOENT || rc == -ENOTDIR) ? RESOLVE_NO_BASE : rc;
     out->base = (struct resolve_base){
         .fd = out->ref->fd,

@@ -165,7 +165,7 @@ static void expire(struct sync_state *s, uint64_t now)
         else
             at = &(*at)->next;
     }
-    while (s->count > PATHS_MAX) {
+    while (s->count > PATHS_MAX && s->first != NULL) {
         struct synced **oldest = &s->first;
         for (struct synced **at = &s->first; *at != NULL; at = &(*at)->next) {
             if ((*at)->heartbeat_ms < (*oldest)->heartbeat_ms)
@@ -332,7 +332,7 @@ static int look(struct sync_state *s, struct synced *f, uint64_t now,
     const bool gone = rc == -ENOENT;
     const bool same = gone ? f->deleted
                            : !f->deleted && data.len == f->len &&
-                                 memcmp(data.data, f->content, f->len) == 0;
+                                 (f->len == 0 || memcmp(data.data, f->content, f->len) == 0);
     /* Our own write is no news; what differs from it is, even within its time. */
     const bool echo = !gone && now - f->saved_ms <= SUPPRESS_MS && strcmp(hash, f->saved) == 0;
     if ((rc < 0 && !gone) || same || echo) {

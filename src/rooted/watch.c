@@ -137,15 +137,18 @@ static void forget(struct cordon_root_watch *w, struct watched *gone)
 
 /* ---- the queue ---- */
 
-static void pop(struct cordon_root_watch *w, struct cordon_root_event *out)
+static bool pop(struct cordon_root_watch *w, struct cordon_root_event *out)
 {
     struct queued *q = w->first;
+    if (q == NULL)
+        return false;
     w->first = q->next;
     if (w->first == NULL)
         w->last = &w->first;
     w->queue_size--;
     *out = q->event;
     free(q);
+    return true;
 }
 
 static void push(struct cordon_root_watch *w, struct cordon_root_event *event, uint64_t now)
@@ -163,8 +166,8 @@ static void push(struct cordon_root_watch *w, struct cordon_root_event *event, u
     if (w->queue_size > w->options.max_queue) {
         struct cordon_root_event oldest;
         w->overflowed = w->options.throw_on_overflow;
-        pop(w, &oldest);
-        cordon_root_event_free(&oldest);
+        if (pop(w, &oldest))
+            cordon_root_event_free(&oldest);
     }
 }
 
@@ -528,10 +531,8 @@ int cordon_root_watch_next(struct cordon_root_watch *w, int timeout_ms,
             atomic_store(&w->ended, true);
             return call_fail_code(&c, NULL, "", 0, "", "maxQueue overflow");
         }
-        if (w->first != NULL) {
-            pop(w, out);
+        if (pop(w, out))
             return 1;
-        }
         const uint64_t waited = lock_now_ms() - start;
         if (w->finished || (timeout_ms >= 0 && waited >= (uint64_t)timeout_ms))
             return 0;
@@ -573,11 +574,8 @@ void cordon_root_watch_close(struct cordon_root_watch *w)
 {
     if (w == NULL)
         return;
-    while (w->first != NULL) {
-        struct cordon_root_event e;
-        pop(w, &e);
+    for (struct cordon_root_event e; pop(w, &e);)
         cordon_root_event_free(&e);
-    }
     for (size_t i = 0; i < BUCKETS; i++) {
         while (w->names[i] != NULL)
             forget(w, w->names[i]);

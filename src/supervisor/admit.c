@@ -13,9 +13,10 @@
 
 #define PATH_SIZE 4096
 
-void admit_open(struct admission *a, int outer, int proc)
+void admit_open(struct admission *a, const struct plan *plan, int proc)
 {
-    *a = (struct admission){.outer = outer, .proc = proc, .command = -1, .root = -1};
+    *a = (struct admission){.proc = proc, .command = -1, .root = -1, .program = -1};
+    layer_bwrap_note(&a->outside, plan, proc);
 }
 
 /* A candidate as the payload would find it; an O_PATH descriptor or -errno. */
@@ -34,21 +35,18 @@ static int find(const struct plan *plan, int root, const char *candidate)
     return (int)sys_call(SYS_openat2, root, path, &how, sizeof how);
 }
 
-static bool begins_like_a_program(int root, const struct plan *plan, const char *candidate)
+/* The file names an interpreter or loader. Only asked when its exec has failed: nothing has run that could change it. */
+static bool runs_by_another(int program)
 {
     char start[4] = "";
-    int fd = find(plan, root, candidate);
-    if (fd < 0)
-        return false;
     char path[DESCENT_PATH_SIZE];
-    descent_path(path, fd, "");
+    descent_path(path, program, "");
     path[strlen(path) - 1] = '\0';
     int fds = sys_open(AT_FDCWD, "/proc/self/fd", O_PATH | O_DIRECTORY, 0);
     int file = sys_open(fds, path, O_RDONLY, 0);
     long n = file < 0 ? 0 : sys_read(file, start, sizeof start);
     sys_close(file);
     sys_close(fds);
-    sys_close(fd);
     return n == 4 && (memcmp(start, "#!", 2) == 0 || memcmp(start, "\177ELF", 4) == 0);
 }
 
@@ -64,13 +62,16 @@ static int look_up(struct admission *a, const struct plan *plan, int pid)
     for (const char **c = plan->candidates; *c != NULL && answer != 0; c++) {
         struct stat st;
         int fd = find(plan, root, *c);
+        if (fd == -ENOSYS || fd == -EPERM) /* no path is answered so: the host refuses the call */
+            return fd;
         if (fd < 0)
             continue;
         const bool file = sys_call(SYS_newfstatat, fd, "", &st, AT_EMPTY_PATH) == 0 && S_ISREG(st.st_mode);
         answer = file && sys_call(SYS_faccessat2, fd, "", 1 /* X_OK */, AT_EMPTY_PATH) == 0 ? 0 : -EACCES;
-        sys_close(fd);
         if (answer == 0)
-            a->runs_by_another = begins_like_a_program(root, plan, *c);
+            a->program = fd;
+        else
+            sys_close(fd);
     }
     return answer;
 }
@@ -88,7 +89,8 @@ static int admit(struct admission *a, struct spawn *s, int listener, const struc
 {
     const struct plan *plan = s->plan;
     const int pid = (int)request->task;
-    uint32_t seen = layer_bwrap_proven(plan, a->proc, pid, a->outer);
+    a->command = (int)sys_call(SYS_pidfd_open, pid, 0);
+    uint32_t seen = layer_bwrap_proven(plan, &a->outside, a->command, a->proc, pid);
     int r = layer_rlimits_apply(plan, pid, &seen, &s->shared->error);
     const uint32_t proof = __atomic_or_fetch(&s->shared->proof, seen, __ATOMIC_RELAXED);
     if (r < 0) {
@@ -97,27 +99,21 @@ static int admit(struct admission *a, struct spawn *s, int listener, const struc
     }
     if ((proof & plan->must) != plan->must)
         return refuse(s);
+    r = plan->rehearsal ? -ECANCELED : look_up(a, plan, pid);
+    if (r == -ENOSYS || r == -EPERM) {
+        init_fail(s, CORDON_LAYER_PROCESS, r, "find the command in bwrap's tree", "openat2");
+        s->shared->failed = true;
+        return r;
+    }
     s->shared->executing = true;
     if (plan->rehearsal)
-        return -ECANCELED;
-    r = look_up(a, plan, pid);
-    s->shared->exec_errno = -r;
-    if (r < 0)
         return r;
-    if (s->quick_end) {
-        char path[DESCENT_PATH_SIZE];
-        descent_path(path, pid, "ns/mnt");
-        init_defer_teardown(a->proc, path);
-    }
-    r = layer_exec_gate_put(listener, request, s->stdio[2], 2);
-    a->command = (int)sys_call(SYS_pidfd_open, pid, 0);
-    return r;
+    s->shared->exec_errno = -r;
+    return r < 0 ? r : layer_exec_gate_put(listener, request, s->stdio[2], 2);
 }
 
 int admit_exec(struct admission *a, struct spawn *s, int listener, const struct notify_call *request)
 {
-    if ((int)request->task == a->outer) /* our own exec of bwrap */
-        return 0;
     if (a->decided && s->shared->exec_errno == 0 && !s->shared->failed)
         return 0;
     if (!a->decided) {
@@ -126,6 +122,24 @@ int admit_exec(struct admission *a, struct spawn *s, int listener, const struct 
         sys_close(s->stdio[2]);
     }
     return a->answer;
+}
+
+static int mount_namespace(const struct admission *a, int pid)
+{
+    char path[DESCENT_PATH_SIZE];
+    int fd = sys_pidfd_namespace(a->command, SYS_PIDFD_MNT_NS);
+    if (fd >= 0)
+        return fd;
+    descent_path(path, pid, "ns/mnt");
+    return sys_open(a->proc, path, O_RDONLY, 0);
+}
+
+void admit_settle(struct admission *a, const struct spawn *s, const struct notify_call *request)
+{
+    sys_close(a->root);
+    a->root = -1;
+    if (s->quick_end)
+        init_defer_teardown(mount_namespace(a, (int)request->task));
 }
 
 /* bwrap tells a signal as 128 + its number; a kernel that knows better is asked first. */
@@ -153,8 +167,8 @@ void admit_close(struct admission *a, struct spawn *s)
     }
     const bool gave_up = WIFEXITED(shared->status) && WEXITSTATUS(shared->status) == 1;
     if (shared->exec_errno == 0 && gave_up && !layer_bwrap_executed(s->bwrap)) {
-        shared->interpreter = a->runs_by_another;
-        shared->exec_errno = a->runs_by_another ? ENOENT : ENOEXEC;
+        shared->interpreter = runs_by_another(a->program);
+        shared->exec_errno = shared->interpreter ? ENOENT : ENOEXEC;
     }
     shared->status = payload_status(a, shared->status);
 }

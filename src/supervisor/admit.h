@@ -9,19 +9,22 @@
 #include "supervisor/spawn.h"
 
 struct admission {
-    int outer;    /* bwrap's own process */
+    struct bwrap_outside outside;
     int proc;     /* borrowed */
     int command;  /* the payload, a pidfd; -1: not seen yet */
     int answer;   /* to each exec of bwrap's: 0, or a negative errno */
     bool decided;
-    int root;     /* of the payload; -1: not seen, or taken */
-    bool runs_by_another; /* the file begins as those do that name an interpreter or loader */
+    int root;     /* of the payload; -1: not seen, or settled */
+    int program;  /* what it executes, as a place; -1: none */
 };
 
-void admit_open(struct admission *a, int outer, int proc);
+void admit_open(struct admission *a, const struct plan *plan, int proc);
 
 /* The answer to an exec that waits at `listener`: 0 or a negative errno. */
 int admit_exec(struct admission *a, struct spawn *s, int listener, const struct notify_call *request);
+
+/* What is left to do when the exec has its answer and nobody waits. */
+void admit_settle(struct admission *a, const struct spawn *s, const struct notify_call *request);
 
 /* bwrap has ended: says in the shared page how the payload did, or why there was none. */
 void admit_close(struct admission *a, struct spawn *s);

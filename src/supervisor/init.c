@@ -87,7 +87,7 @@ int init_enter_cgroup(struct spawn *s)
 {
     if (s->cgroup == NULL)
         return 0;
-    long r = layer_cgroup_enter(s->cgroup);
+    long r = layer_cgroup_enter(s->cgroup, s->born_inside);
     if (r < 0)
         return init_fail(s, CORDON_LAYER_CGROUP, r, "enter the cgroup", "cgroup.procs");
     __atomic_or_fetch(&s->shared->proof, PROOF_CGROUP, __ATOMIC_RELAXED);
@@ -187,10 +187,9 @@ static int build(struct spawn *s, int payload, int payload_fd)
  * inside that socket. When init is gone nobody can reach the ring, and the kernel's collector of
  * such rings takes it apart on its own time. Failure costs nothing but that time.
  */
-void init_defer_teardown(int proc, const char *path)
+void init_defer_teardown(int ns)
 {
     int pair[2];
-    int ns = sys_open(proc, path, O_RDONLY, 0);
     if (ns < 0 || sys_call(SYS_socketpair, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, pair) < 0)
         return;
     union {
@@ -225,7 +224,7 @@ void init_settle(struct spawn *s)
     if (!s->plan->bare)
         sys_close(s->listen_socket);
     if (s->quick_end && !plan_hosted(s->plan))
-        init_defer_teardown(AT_FDCWD, "/proc/self/ns/mnt");
+        init_defer_teardown(sys_open(AT_FDCWD, "/proc/self/ns/mnt", O_RDONLY, 0));
     /* It has nothing to lose: on failure init keeps rights that nobody can reach. */
     layer_no_new_privs(&ignored, NULL);
     if (s->cover.events < 0) /* else it must be able to mount */

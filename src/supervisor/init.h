@@ -19,8 +19,8 @@ void init_wipe_arguments(const struct spawn *s);
 
 void init_seal(struct spawn *s, uint32_t *seen);
 void init_settle(struct spawn *s);
-/* Leaves the end of the mount namespace at `path` to the kernel's own time. */
-void init_defer_teardown(int proc, const char *path);
+/* Leaves the end of a mount namespace, which it takes over, to the kernel's own time. */
+void init_defer_teardown(int ns);
 
 /* Counts a child that has ended; true if it was the payload. */
 bool init_record(struct spawn *s, int payload, const siginfo_t *info);

@@ -309,7 +309,7 @@ _Noreturn static void execute_bwrap(struct spawn *s)
     static const uint64_t none = 0;
     static char *const no_environment[] = {NULL}; /* it sets the payload's by its arguments */
     sys_call(SYS_rt_sigprocmask, SIG_SETMASK, &none, 0, sizeof none);
-    long r = sys_call(SYS_execve, s->plan->bwrap, s->bwrap->argv, no_environment);
+    long r = sys_call(SYS_execve, s->plan->bwrap, s->bwrap->argv, no_environment, 0, 0, EXEC_GATE_OWN);
     fail(s, r, "execute", s->plan->bwrap);
     give_up(s);
 }

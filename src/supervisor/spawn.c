@@ -65,6 +65,19 @@ static int refused(int errnum, struct cordon_error *err)
     return -errnum;
 }
 
+/* Whatever the kernel has against the cgroup, init then enters it, or says why it cannot. */
+static long fork_init(struct spawn *s)
+{
+    const uint64_t flags = layer_namespaces_of_clone(s->plan);
+    const int birthplace = s->cgroup == NULL ? -1 : layer_cgroup_birthplace(s->cgroup);
+    s->born_inside = birthplace >= 0;
+    long pid = s->born_inside ? sys_fork_into(flags, birthplace, &s->pidfd) : -EINVAL;
+    if (pid >= 0)
+        return pid;
+    s->born_inside = false;
+    return sys_fork(flags, &s->pidfd);
+}
+
 int spawn_start(struct spawn *s, struct cordon_error *err)
 {
     int life[2] = {-1, -1};
@@ -95,7 +108,7 @@ int spawn_start(struct spawn *s, struct cordon_error *err)
     const uint64_t all = ~UINT64_C(0);
     uint64_t mask = 0;
     sys_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, &mask, sizeof mask);
-    long pid = sys_fork(layer_namespaces_of_clone(s->plan), &s->pidfd);
+    long pid = fork_init(s);
     if (pid == 0)
         spawn_init(s);
     sys_call(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, sizeof mask);

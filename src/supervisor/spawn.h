@@ -56,6 +56,7 @@ struct shared {
 struct spawn {
     const struct plan *plan;            /* borrowed */
     const struct layer_cgroup *cgroup;  /* borrowed; NULL: none */
+    bool born_inside;                   /* init is in the cgroup of v2 by its birth */
     struct shared *shared;              /* owned; mapped shared */
     char *stack;                        /* owned; of the payload process until exec */
     struct layer_identity identity;

@@ -32,13 +32,11 @@ _Noreturn static void end_all(struct spawn *s, int payload, int proc, bool ended
     gate_shut(&gate);
     for (;;) {
         siginfo_t info = {0};
-        descent_signal_children(proc, SIGKILL);
-        long r = sys_waitid(P_ALL, 0, &info, WEXITED | __WALL, NULL);
-        if (r == 0) {
-            ended = init_record(s, payload, &info) || ended;
-        } else if (r == -ECHILD) {
+        if (sys_waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL, NULL) == -ECHILD)
             break;
-        }
+        descent_signal_children(proc, SIGKILL);
+        if (sys_waitid(P_ALL, 0, &info, WEXITED | __WALL, NULL) == 0)
+            ended = init_record(s, payload, &info) || ended;
     }
     if (s->bwrap != NULL && ended)
         admit_close(&admission, s);
@@ -61,13 +59,11 @@ static void answer(struct spawn *s, struct watch *watch)
 {
     if (gate_answer(&gate))
         return;
-    int r = admit_exec(&admission, s, gate.listener, &gate.asking);
+    layer_notify_answer(gate.listener, &gate.asking, admit_exec(&admission, s, gate.listener, &gate.asking));
     if (admission.root >= 0) {
         watch_places(watch, admission.root);
-        sys_close(admission.root);
-        admission.root = -1;
+        admit_settle(&admission, s, &gate.asking);
     }
-    layer_notify_answer(gate.listener, &gate.asking, r);
 }
 
 _Noreturn static void supervise(struct spawn *s, struct watch *watch, int payload, int children, int proc)
@@ -126,7 +122,8 @@ static int build(struct spawn *s, int payload, int socket, int proc)
     gate.listener = -1;
     if (socket >= 0)
         gate_open(&gate, s, socket, payload, proc);
-    admit_open(&admission, payload, proc);
+    if (s->bwrap != NULL)
+        admit_open(&admission, s->plan, proc);
     int r = s->ruleset < 0 ? 0 : layer_landlock_rules(s->plan, s->ruleset, &s->shared->error);
     if (r == 0 && s->bwrap == NULL) /* bwrap's exec waits for us by itself */
         r = init_wait_for_payload(s, payload);
@@ -138,44 +135,55 @@ static int build(struct spawn *s, int payload, int socket, int proc)
     return 0;
 }
 
+/* Where orphans are found and the tree is read. */
+static int open_proc(struct spawn *s)
+{
+    int proc = sys_open(AT_FDCWD, "/proc", O_RDONLY | O_DIRECTORY, 0);
+    if (proc >= 0 && descent_signal_children(proc, 0))
+        return proc;
+    return init_fail(s, CORDON_LAYER_PROCESS, proc < 0 ? proc : -ENOENT, "list children", "/proc");
+}
+
+/* bwrap's exec needs nothing from init, which waits for it: both would share one memory, and often one core. */
+static int clone_payload(struct spawn *s, int *socket)
+{
+    const int flags = CLONE_VM | SIGCHLD | (s->bwrap != NULL ? CLONE_VFORK : 0);
+    int pair[2] = {-1, -1};
+    const bool gated = s->plan->gate || s->listen_socket >= 0;
+    if (gated && sys_call(SYS_socketpair, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return init_fail(s, CORDON_LAYER_PROCESS, -EMFILE, "make a socket", "socketpair");
+    s->gate_socket = pair[1];
+    s->pid = (int)sys_call(SYS_getpid);
+    int payload = clone(spawn_payload, s->stack + SPAWN_STACK, flags, s);
+    if (payload < 0)
+        return init_fail(s, CORDON_LAYER_PROCESS, -errno, "clone the payload process", "clone");
+    sys_close(pair[1]);
+    *socket = pair[0];
+    return payload;
+}
+
+/* What init needs for itself comes after the clone: beside the payload process, and not in front of it. */
 void subreaper_init(struct spawn *s)
 {
-    int pair[2] = {-1, -1};
-    int payload_fd = -1;
-
-    sys_call(SYS_setsid);
+    int socket = -1;
     sys_default_action(SIGCHLD);
     init_close_strangers(s);
     init_tie_to_supervisor(s);
     if (become_init(s) < 0)
         init_give_up(s, 0);
     init_create_ruleset(s);
+    int payload = clone_payload(s, &socket);
+    if (payload < 0)
+        init_give_up(s, 0);
+    sys_call(SYS_setsid);
     int children = init_watch_children(s);
-    int proc = sys_open(AT_FDCWD, "/proc", O_RDONLY | O_DIRECTORY, 0);
-    if (proc < 0 || !descent_signal_children(proc, 0)) {
-        init_fail(s, CORDON_LAYER_PROCESS, proc < 0 ? proc : -ENOENT, "list children", "/proc");
-        init_give_up(s, 0);
-    }
-    const bool gated = s->plan->gate || s->listen_socket >= 0;
-    if (gated && sys_call(SYS_socketpair, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
-        init_fail(s, CORDON_LAYER_PROCESS, -EMFILE, "make a socket", "socketpair");
-        init_give_up(s, 0);
-    }
-    s->gate_socket = pair[1];
-    s->pid = (int)sys_call(SYS_getpid);
-    int payload = clone(spawn_payload, s->stack + SPAWN_STACK, CLONE_VM | CLONE_PIDFD | SIGCHLD, s, &payload_fd);
-    if (payload < 0) {
-        init_fail(s, CORDON_LAYER_PROCESS, -errno, "clone the payload process", "clone");
-        init_give_up(s, 0);
-    }
-    sys_close(pair[1]);
-    if (build(s, payload, pair[0], proc) < 0)
+    int proc = open_proc(s);
+    if (proc < 0 || build(s, payload, socket, proc) < 0)
         init_give_up(s, payload);
-    sys_close(pair[0]);
+    sys_close(socket);
     struct watch watch;
     watch_start(&watch, s);
     latch_set(&s->shared->released, LATCH_OPEN);
-    sys_close(payload_fd);
     init_settle(s);
     supervise(s, &watch, payload, children, proc);
 }

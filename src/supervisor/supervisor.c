@@ -355,10 +355,8 @@ static int open_events(struct supervisor *s)
 
 static int prepare_cgroup(struct supervisor *s)
 {
-    const struct host_cgroup *host = &s->host->cgroup;
     bool armed = false;
-    layer_cgroup_sweep(host);
-    int r = layer_cgroup_prepare(&s->cgroup, host, &s->plan->cgroup, &s->result->error);
+    int r = layer_cgroup_prepare(&s->cgroup, &s->host->cgroup, &s->plan->cgroup, &s->result->error);
     const int oom = layer_cgroup_oom_fd(&s->cgroup);
     const uint32_t events = layer_cgroup_oom_events(&s->cgroup) == EPOLLPRI ? EPOLLPRI : EPOLLIN;
     if (r == 0 && oom >= 0 && !supervisor_arm(s, oom, TAG_OOM, events, &armed, true))
@@ -459,6 +457,8 @@ static int attempt(struct supervisor *s)
     if (s->deadline_us != 0 || s->tick_us != 0 || s->listen_us != 0)
         set_timer(s);
     nudge_collector(s);
+    if (plan->use_cgroup) /* while the children begin */
+        layer_cgroup_sweep(&s->host->cgroup);
     return 0;
 }
 

@@ -1,4 +1,4 @@
-/* What a descriptor of a process tells about it after its end, also of one that is not a child. 6.15. */
+/* What a descriptor of a process tells about it, also of one that is not a child. */
 #pragma once
 
 #include <errno.h>
@@ -25,7 +25,19 @@ struct sys_pidfd_info {
 
 #define SYS_PIDFD_GET_INFO _IOWR(0xFF, 11, struct sys_pidfd_info)
 
-/* How it ended, once it was reaped; -errno where the kernel does not tell. */
+/* Numbers of ioctls that give a descriptor of one of its namespaces. 6.11. */
+#define SYS_PIDFD_IPC_NS _IO(0xFF, 2)
+#define SYS_PIDFD_MNT_NS _IO(0xFF, 3)
+#define SYS_PIDFD_NET_NS _IO(0xFF, 4)
+#define SYS_PIDFD_PID_NS _IO(0xFF, 5)
+#define SYS_PIDFD_USER_NS _IO(0xFF, 9)
+
+static inline int sys_pidfd_namespace(int pidfd, unsigned number)
+{
+    return (int)sys_call(SYS_ioctl, pidfd, number, 0);
+}
+
+/* 6.15. How it ended, once it was reaped; -errno where the kernel does not tell. */
 static inline long sys_pidfd_status(int pidfd, int *status)
 {
     struct sys_pidfd_info info = {.mask = SYS_PIDFD_INFO_EXIT};

@@ -37,6 +37,17 @@ static inline long sys_fork(uint64_t flags, int *pidfd)
     return r == -ENOSYS || (r == -EPERM && flags == 0) ? sys_call(SYS_clone, flags | CLONE_PIDFD, 0, pidfd, 0, 0) : r;
 }
 
+#define SYS_CLONE_INTO_CGROUP UINT64_C(0x200000000)
+
+/* The same into a cgroup of v2, by its directory. 5.7. */
+static inline long sys_fork_into(uint64_t flags, int cgroup, int *pidfd)
+{
+    struct clone_args args = {.flags = flags | CLONE_PIDFD | SYS_CLONE_INTO_CGROUP,
+                              .pidfd = (uint64_t)(uintptr_t)pidfd,
+                              .cgroup = (unsigned)cgroup};
+    return sys_call(SYS_clone3, &args, sizeof args);
+}
+
 _Noreturn static inline void sys_exit(int status)
 {
     for (;;)

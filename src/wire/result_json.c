@@ -38,13 +38,14 @@ static void put_stream(struct json_writer *w, const char *key, const struct resu
     const struct buf *text = &stream->captured;
     char line[96];
     json_key(w, key);
-    json_bytes(w, text->data != NULL ? text->data : "", text->len);
+    const char *data = text->data != NULL ? text->data : "";
+    json_bytes(w, data, text->len);
     if (!stream->truncated || w->out->failed)
         return;
     /* Captured text can be large: the line goes in before the closing quote, not into a copy. */
     result_truncation_line(stream, line, sizeof line);
     w->out->len--;
-    if (text->len > 0 && text->data[text->len - 1] != '\n')
+    if (text->len > 0 && data[text->len - 1] != '\n')
         buf_puts(w->out, "\\n");
     buf_printf(w->out, "%s\"", line);
 }

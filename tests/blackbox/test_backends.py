@@ -268,6 +268,16 @@ def test_bwrap_that_fails_says_so_in_its_own_words(without_userns):
     assert b"/usr/bin/bwrap" in p.stderr and b"bwrap: " in p.stderr
 
 
+@pytest.mark.parametrize("errno", ["ENOSYS", "EPERM"])
+def test_bwrap_where_the_command_cannot_be_looked_for(deny, errno):
+    """Only by openat2() can init look into bwrap's tree: not to find anything there is not the command's fault."""
+    argv = [BIN, "run", "--backend", "bwrap", "--json", "--", "echo", "ran"]
+    assert document(argv)[0]["stdout"] == "ran\n"
+    doc, p = document([*deny(errno, "openat2"), *argv])
+    assert (p.returncode, doc["status"], doc["stdout"], doc["stderr"]) == (125, "INTERNAL_ERROR", "", ""), p
+    assert b"openat2" in p.stderr, p
+
+
 # --- bwrap: what only that backend has to show ---------------------------------------------------
 
 def test_14_nothing_of_the_arguments_can_be_read_inside():

@@ -53,16 +53,6 @@ def plain():
     return doctor()
 
 
-@pytest.fixture(scope="module")
-def deny():
-    """A function: the words that run a command with some calls refused."""
-    path = pathlib.Path(tempfile.mkdtemp(prefix="deny-"))
-    path.chmod(0o755)
-    support.compiled(path / "deny", support.HERE / "tools/deny.c", "-static")
-    yield lambda errno, *calls: [str(path / "deny"), errno, ",".join(map(str, calls)), "--"]
-    shutil.rmtree(path)
-
-
 def no(answer, reason, remedy=""):
     assert answer["available"] is False, answer
     assert reason in answer["reason"], answer

@@ -2,6 +2,7 @@
 import contextlib
 import json
 import os
+import pathlib
 import random
 import resource
 import signal
@@ -11,7 +12,7 @@ import time
 
 import pytest
 
-from support import (ALL, BIN, ENV, PYTHON, ROOT, check_document, cordon, eventually, marker,
+from support import (ALL, BIN, ENV, PYTHON, ROOT, cgroups, check_document, cordon, eventually, marker,
                      nothing_left, pids_with, run)
 
 
@@ -159,10 +160,17 @@ def test_signals_at_any_moment_leave_a_result_or_nothing_run(place):
                 check_document(json.loads(result.read_text()))
 
 
+def inhabited(cgroup):
+    with contextlib.suppress(OSError):
+        return pathlib.Path(cgroup, "cgroup.procs").read_text() != ""
+    return False
+
+
 def test_supervisor_killed_at_random_moments():
     """SIGKILL within the first 25 ms: nothing may survive it, whatever it was doing."""
     word = marker()
     rounds = 800 if ALL else 200
+    before = cgroups()
     with nothing_left(word):
         for _ in range(rounds):
             p = subprocess.Popen([BIN, "run", "--wall", "none", "--", "sh", "-c",
@@ -173,6 +181,8 @@ def test_supervisor_killed_at_random_moments():
             p.kill()
             p.wait()
         assert eventually(lambda: not pids_with(word)), "survivors"
+        # Who gives up its namespaces has no name any more, and still is in its cgroup.
+        assert eventually(lambda: not any(inhabited(path) for path in cgroups() - before)), "survivors"
         # The next run sweeps away what an ended supervisor could not: an empty cgroup.
         assert run("--", "true").rc == 0
 

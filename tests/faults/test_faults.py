@@ -16,7 +16,7 @@ import subprocess
 import tempfile
 
 import pytest
-from support import ALL, BIN, ENV, HERE, cgroups, check_document, nothing_left
+from support import ALL, BIN, ENV, HERE, cgroups, check_document, figure, nothing_left
 
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="the injector knows x86_64 only")
 
@@ -206,6 +206,6 @@ def test_each_call_fails_once(inject, secret):
                 if why:
                     what = error if error == SHORT else errno.errorcode[error]
                     bad.append(f"process {role}, {name} number {n}, {what}: {why}: {r.told()}")
-    print(f"{tried} faults injected")
+    figure(f"faults: {tried} injected, one a run, {len(bad)} with another end than a result or a clean refusal")
     assert tried > (300 if ALL else 60)
     assert not bad, "\n".join([f"{len(bad)} of {tried} faults", *bad[:40]])

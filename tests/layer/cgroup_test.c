@@ -47,7 +47,7 @@ static int run_inside(const struct layer_cgroup *layer, int (*act)(void))
     pid_t pid = fork();
     CHECK(pid >= 0);
     if (pid == 0)
-        _exit(layer != NULL && layer_cgroup_enter(layer) < 0 ? 99 : act());
+        _exit(layer != NULL && layer_cgroup_enter(layer, false) < 0 ? 99 : act());
     int status = 0;
     CHECK_INT(waitpid(pid, &status, 0), pid);
     return status;
@@ -282,7 +282,7 @@ static int enter_as_stranger(const struct layer_cgroup *layer)
         return 1;
     if (unshare(CLONE_NEWUSER) < 0)
         return errno == EPERM || errno == ENOSPC || errno == ENOSYS ? 77 : 2;
-    return layer_cgroup_enter(layer) < 0 ? 3 : 0;
+    return layer_cgroup_enter(layer, false) < 0 ? 3 : 0;
 }
 
 TEST(can_be_entered_after_a_change_of_user_and_in_a_new_user_namespace)

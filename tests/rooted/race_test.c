@@ -255,7 +255,7 @@ TEST(never_escapes_however_the_tree_is_swapped)
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
     digest(after);
-    printf("# %llu calls, %llu succeeded, %llu escapes; the naive way: %llu escapes in %llu\n",
+    test_figure("races: %llu calls, %llu succeeded, %llu escapes; the naive way: %llu escapes in %llu",
            (unsigned long long)attempts, (unsigned long long)successes,
            (unsigned long long)escapes, (unsigned long long)control_escapes,
            (unsigned long long)control_tries);
