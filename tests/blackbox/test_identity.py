@@ -181,8 +181,8 @@ def test_payload_stdio_are_pipes():
 
 
 def test_standard_streams_can_be_opened_by_name():
-    r = run("--", "sh", "-c", "echo out > /dev/stdout; echo err > /dev/stderr; cat /dev/stdin", stdin=b"in")
-    assert r.doc["stdout"] == "out\nin" and r.doc["stderr"] == "err\n" and r.doc["status"] == "OK"
+    r = run("--", "sh", "-c", "echo out > /dev/stdout; echo err > /dev/stderr; cat /dev/stdin", stdin=b"fed")
+    assert r.doc["stdout"] == "out\n" + "fed" and r.doc["stderr"] == "err\n" and r.doc["status"] == "OK"
 
 
 def test_stdin_is_pumped():
