@@ -54,22 +54,6 @@ struct cell {
     const char *leaf; /* in path */
 };
 
-static bool find(struct cell *cell, const struct grant *grant, const struct spot *spot)
-{
-    struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
-                           .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
-    cell->dir = -1;
-    char *inside = spot_text(spot, cell->path) < 0 ? NULL : beneath(grant->guard, cell->path);
-    if (inside == NULL)
-        return false;
-    char *slash = strrchr(inside, '/');
-    cell->leaf = slash == NULL ? inside : slash + 1;
-    if (slash != NULL)
-        *slash = '\0';
-    cell->dir = (int)sys_call(SYS_openat2, grant->root, slash == NULL ? "." : inside, &how, sizeof how);
-    return cell->dir >= 0;
-}
-
 static bool same_file(int dir, const char *name, int seen)
 {
     struct stat here;
@@ -87,6 +71,23 @@ static bool as_seen(const struct cell *cell, const struct spot *spot)
         return false;
     return spot->target >= 0 ? same_file(cell->dir, cell->leaf, spot->target)
                              : sys_call(SYS_newfstatat, cell->dir, cell->leaf, &st, AT_SYMLINK_NOFOLLOW) == -ENOENT;
+}
+
+/* GRANT_ANSWERED: it may be. */
+static enum grant_outcome find(struct cell *cell, const struct grant *grant, const struct spot *spot)
+{
+    struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+                           .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+    cell->dir = -1;
+    char *inside = spot_text(spot, cell->path) < 0 ? NULL : beneath(grant->guard, cell->path);
+    if (inside == NULL)
+        return GRANT_REFUSED;
+    char *slash = strrchr(inside, '/');
+    cell->leaf = slash == NULL ? inside : slash + 1;
+    if (slash != NULL)
+        *slash = '\0';
+    cell->dir = (int)sys_call(SYS_openat2, grant->root, slash == NULL ? "." : inside, &how, sizeof how);
+    return cell->dir >= 0 && as_seen(cell, spot) ? GRANT_ANSWERED : GRANT_CHANGED;
 }
 
 static long type_of(const struct cell *cell, unsigned *type)
@@ -208,25 +209,24 @@ static bool answer(int listener, const struct attempt *a, long r)
     return true;
 }
 
-bool grant_answer(const struct grant *grant, const struct view *view, int listener,
-                  const struct attempt *attempt, const struct spot spots[2])
+enum grant_outcome grant_answer(const struct grant *grant, const struct view *view, int listener,
+                                const struct attempt *attempt, const struct spot spots[2])
 {
     static struct cell cells[2]; /* the listener has one thread */
     struct task_facts facts;
     if (grant->root < 0)
-        return false;
+        return GRANT_REFUSED;
     cells[0].dir = cells[1].dir = -1;
-    bool found = true;
+    enum grant_outcome outcome = GRANT_ANSWERED;
     /* Nothing is moved from or to a writable place: the payload makes links and what it likes there. */
-    for (unsigned i = 0; found && i < attempt->count; i++)
-        found = !view_writable(view, spot_place(&spots[i])) && find(&cells[i], grant, &spots[i]) &&
-                as_seen(&cells[i], &spots[i]);
-    bool answered = false;
+    for (unsigned i = 0; outcome == GRANT_ANSWERED && i < attempt->count; i++)
+        outcome = view_writable(view, spot_place(&spots[i])) ? GRANT_REFUSED : find(&cells[i], grant, &spots[i]);
     /* The last look at the task: what was read of it until now was its own. */
-    if (found && task_facts(attempt->call->task, &facts) == 0 && layer_notify_valid(listener, attempt->call))
-        answered = answer(listener, attempt,
-                          act(cells, attempt, attempt->mode & ~facts.umask & PERMISSIONS));
+    if (outcome == GRANT_ANSWERED &&
+        (task_facts(attempt->call->task, &facts) < 0 || !layer_notify_valid(listener, attempt->call) ||
+         !answer(listener, attempt, act(cells, attempt, attempt->mode & ~facts.umask & PERMISSIONS))))
+        outcome = GRANT_REFUSED;
     sys_close(cells[0].dir);
     sys_close(cells[1].dir);
-    return answered;
+    return outcome;
 }

@@ -13,9 +13,14 @@ struct grant {
     int root;                       /* borrowed; of the project; -1: nothing is granted */
 };
 
-/* True if the call has been answered. */
-bool grant_answer(const struct grant *grant, const struct view *view, int listener,
-                  const struct attempt *attempt, const struct spot spots[2]);
+enum grant_outcome {
+    GRANT_REFUSED,
+    GRANT_ANSWERED, /* the call has its answer */
+    GRANT_CHANGED,  /* what stands there is not what the spot saw: hidden, or somebody else works there, too */
+};
+
+enum grant_outcome grant_answer(const struct grant *grant, const struct view *view, int listener,
+                                const struct attempt *attempt, const struct spot spots[2]);
 
 /* "__pycache__", or with * for any characters: ".coverage.*". */
 bool grant_matches(const char *pattern, const char *component, size_t len);
