@@ -86,8 +86,9 @@ int layer_cgroup_prepare(struct layer_cgroup *self, const struct host_cgroup *ho
 int layer_cgroup_birthplace(const struct layer_cgroup *self);
 
 /*
- * Moves the calling process in, which has one thread, as far as it was not born there; 0 or -errno. Raw calls, async-signal-safe. Works after a change of
- * uid and in a new user namespace: the credentials that opened the descriptors count.
+ * Moves the calling process in, which has one thread, as far as it was not born there; 0 or -errno. Raw
+ * calls, async-signal-safe. Works after a change of uid and in a new user namespace: the credentials that
+ * opened the descriptors count.
  */
 long layer_cgroup_enter(const struct layer_cgroup *self, bool born_inside);
 

@@ -52,7 +52,7 @@ int layer_keyring_apply(uint32_t *proof, struct cordon_error *err)
     /*
      * Only a keyring without a name is always a new one. The one before is not asked for: where a
      * process has none, that question makes two keyrings of its user which the kernel keeps for
-     * ever, and a root caller's runs have a new user each.
+     * ever (or until the user namespace ends), and a root caller's runs have a new user each.
      */
     long joined = sys_call(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, 0);
     if (joined == -EDQUOT)
