@@ -12,7 +12,7 @@ static bool never_ran(const struct supervisor *s, struct result *result)
     const struct shared *shared = s->spawn.shared;
     if (shared != NULL && shared->failed && shared->error.kind != CORDON_ERROR_NONE)
         result->error = shared->error;
-    else if (shared != NULL && shared->payload_failed)
+    else if (shared != NULL && shared->payload_failed && shared->payload_error.kind != CORDON_ERROR_NONE)
         result->error = shared->payload_error;
     else if (shared != NULL && !shared->executing && s->init_gone && !s->killed && !s->oom &&
              result->error.kind == CORDON_ERROR_NONE)
@@ -72,7 +72,7 @@ void verdict(const struct supervisor *s, struct result *result)
             .ran = shared->executing,
             .exec_errno = shared->exec_errno,
             .interpreter = shared->interpreter,
-            .ended = shared->ended,
+            .ended = shared->executing && shared->ended, /* what never began has not ended well */
             .status = shared->status,
             .timed_out = s->timed_out,
             .oom = s->oom,
