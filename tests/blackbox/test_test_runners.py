@@ -39,6 +39,15 @@ def test_a_violation_while_tests_are_collected(project):
     assert [v["test"] for v in r.doc["violations"]] == ["tests/test_early.py"]
 
 
+@pytest.mark.parametrize("options", [[], ["-x"]], ids=["to-the-end", "first-failure"])
+def test_a_violation_after_the_tests_belongs_to_none(project, options):
+    (project / "tests/conftest.py").write_text(
+        "def pytest_sessionfinish():\n    try: open('config.toml', 'w')\n    except OSError: pass\n")
+    (project / "tests/test_a.py").write_text("def test_a(): assert 0\ndef test_b(): pass\n")
+    r = document(project, "--", *PYTEST, *options, "-p", "no:cacheprovider", code=1)
+    assert [v.get("test") for v in r.doc["violations"]] == [None], r.told()
+
+
 def test_the_plugin_never_writes_to_a_file_of_the_tests(project):
     """A test closes all descriptors and opens its own at the same numbers."""
     (project / "tests/test_a.py").write_text(
