@@ -151,7 +151,11 @@ def test_other_runners(project):
     run_test(project, "--", support.PYTHON, "-m", "unittest", "discover", "tests", code=0)
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+def needs(program):
+    return pytest.mark.skipif(shutil.which(program) is None, reason=f"{program} is not installed")
+
+
+@needs("node")
 def test_the_runner_of_node(project):
     (project / "tests/a.test.mjs").write_text(
         "import test from 'node:test'; import fs from 'node:fs'; import os from 'node:os';\n"
@@ -163,13 +167,79 @@ def test_the_runner_of_node(project):
         run_test(project, "--", "node", "tests/b.test.mjs", code=1)
 
 
+def caught(project, command, test, env):
+    """The command passes, with nothing to tell; then one of its tests tries to write to config.toml."""
+    r = document(project, "--", *command, code=0, env=env)
+    assert r.doc["violations"] == [], r.told()
+    test.write_text(test.read_text().replace("config.none", "config.toml"))
+    r = document(project, "--", *command, code=1, env=env)
+    assert [v["path"] for v in r.doc["violations"]] == [f"{project}/config.toml"], r.told()
+    assert (project / "config.toml").read_text() == "keep = 1\n"
+
+
+@needs("meson")
 def test_meson_test(project):
-    if not shutil.which("meson"):
-        pytest.skip("meson is not installed")
-    (project / "meson.build").write_text("project('x', 'c')\ntest('t', find_program('true'))\n")
+    (project / "meson.build").write_text(
+        "project('x')\ntest('t', find_program('tests/t.sh'), workdir: meson.current_source_dir())\n")
+    test = project / "tests/t.sh"
+    test.write_text("#!/bin/sh\n[ ! -e config.none ] || echo lost >config.none || true\n")
+    test.chmod(0o755)
     subprocess.run(["meson", "setup", "build"], cwd=project, check=True, stdout=subprocess.DEVNULL)
-    r = run_test(project, "--", "meson", "test", "-C", "build", code=0)
-    assert "Ok: " in r.text and (project / "build/meson-logs/testlog.txt").exists()
+    caught(project, ["meson", "test", "-C", "build"], test, {})
+    assert (project / "build/meson-logs/testlog.txt").exists()
+
+
+@needs("ctest")
+def test_ctest(project):
+    (project / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.13)\nproject(x NONE)\nenable_testing()\n"
+        "add_test(NAME t COMMAND sh tests/t.sh WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})\n")
+    test = project / "tests/t.sh"
+    test.write_text("[ ! -e config.none ] || echo lost >config.none || true\n")
+    subprocess.run(["cmake", "-B", "build", "-S", "."], cwd=project, check=True, stdout=subprocess.DEVNULL)
+    caught(project, ["ctest", "--test-dir", "build"], test, {})
+    assert (project / "build/Testing/Temporary/LastTest.log").exists()
+
+
+@needs("go")
+def test_go_test(project):
+    (project / "go.mod").write_text("module example.org/x\n\ngo 1.19\n")
+    test = project / "x_test.go"
+    test.write_text('package x\n\nimport (\n\t"os"\n\t"testing"\n)\n\nfunc TestX(t *testing.T) {\n'
+                    '\tif f, err := os.OpenFile("config.none", os.O_WRONLY, 0); err == nil {\n\t\tf.Close()\n\t}\n'
+                    '\tif os.WriteFile(t.TempDir()+"/f", nil, 0o644) != nil {\n\t\tt.Fatal()\n\t}\n}\n')
+    caught(project, ["go", "test", "./..."], test, {"CGO_ENABLED": "0"})
+
+
+@needs("cargo")
+def test_cargo_test(project):
+    if subprocess.run(["cargo", "--version"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                      check=False).returncode != 0:
+        pytest.skip("cargo is not set up for this user")
+    (project / "Cargo.toml").write_text('[package]\nname = "x"\nversion = "0.1.0"\nedition = "2021"\n')
+    (project / "src/lib.rs").write_text("")
+    test = project / "tests/a.rs"
+    test.write_text('#[test]\nfn a() {\n    let _ = std::fs::OpenOptions::new().write(true).open("config.none");\n}\n')
+    subprocess.run(["cargo", "generate-lockfile", "--offline"], cwd=project, check=True, stderr=subprocess.DEVNULL)
+    caught(project, ["cargo", "test", "--offline"], test, {k: os.environ[k] for k in ("PATH", "HOME")})
+
+
+def test_locks_of_cargo_are_no_violation(project, place):
+    """Outside of the project it cannot take them, and goes on."""
+    elsewhere = place.parent / f"{place.name}-elsewhere"
+    elsewhere.mkdir()
+    try:
+        act = "try: open('{}/{}', 'a')\nexcept OSError as e: print(e.strerror)"
+        for name in (".package-cache", ".package-cache-mutate", ".global-cache"):
+            r = document(project, *python(act.format(elsewhere, name)), code=0)
+            assert r.doc["violations"] == [] and "Read-only" in r.text, r.told()
+            r = document(project, *python(act.format(project, name)), code=1)
+            assert [v["path"] for v in r.doc["violations"]] == [f"{project}/{name}"]
+        (elsewhere / ".global-cache").mkdir()
+        r = document(project, *python(act.format(elsewhere, ".global-cache/x")), code=1)
+        assert [v["path"] for v in r.doc["violations"]] == [f"{elsewhere}/.global-cache/x"]
+    finally:
+        shutil.rmtree(elsewhere)
 
 
 # --- a suite that nobody here wrote ----------------------------------------------------------------
