@@ -24,6 +24,9 @@ static bool never_ran(const struct supervisor *s, struct result *result)
 static void warn_of_listener(const struct supervisor *s, struct result *result)
 {
     const struct shared *shared = s->spawn.shared;
+    if (shared != NULL && s->plan->fs_mode == FS_GUARD && !s->plan->listen)
+        result_warn(result, "refused writes are not named, and no cache is granted: no listener%s",
+                    s->plan->backend == BACKEND_BWRAP ? " beneath bwrap" : "");
     if (shared != NULL && shared->listen_errno != 0)
         result_warn(result, "refused writes are not named: no listener (%s)", text_errno_name(shared->listen_errno));
     if (result->violations.unseen > 0)
