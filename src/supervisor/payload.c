@@ -14,7 +14,7 @@
 #include "layer/notify.h"
 #include "layer/privileges.h"
 #include "layer/seccomp.h"
-#include "supervisor/spawn.h"
+#include "supervisor/init.h"
 #include "sys/files.h"
 #include "sys/process.h"
 
@@ -63,12 +63,23 @@ static int arrange_standard(struct spawn *s, const int stdio[3])
     return 0;
 }
 
+/* Init is held until the exec, so that the end of the supervisor is this process's to see. */
+static void wait_for_words(struct spawn *s)
+{
+    const struct timespec while_ = {.tv_nsec = 100000000};
+    while (latch_wait(&s->shared->worded, &while_) == LATCH_CLOSED)
+        init_tie_to_supervisor(s);
+    if (latch_look(&s->shared->worded) != LATCH_OPEN)
+        sys_exit(1); /* the supervisor knows why */
+}
+
 /* bwrap's descriptors follow the standard ones; what it says is kept apart from the payload's words. */
 static int arrange_for_bwrap(struct spawn *s)
 {
     const int stdio[3] = {s->stdio[0], s->stdio[1], s->bwrap->messages};
     const int count = (int)s->bwrap->count;
     int moved[BWRAP_MAX_FDS];
+    wait_for_words(s);
     long r = arrange_standard(s, stdio);
     if (r < 0)
         return (int)r;

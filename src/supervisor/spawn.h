@@ -31,6 +31,7 @@ struct shared {
     uint32_t joined;   /* payload -> init: it is in those, and in a network namespace of its own */
     uint32_t released; /* init -> payload: go, as soon as the old root is gone */
     uint32_t left;     /* init -> payload: it is */
+    uint32_t worded;   /* supervisor -> payload: bwrap's arguments are written */
     uint64_t root;     /* init's, as layer_mounts_root() tells it: the payload's must be the same */
 
     bool failed; /* init gave up before the payload was released */
