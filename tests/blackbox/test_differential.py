@@ -1,6 +1,6 @@
 """Random policies: what the plan says (`--dry-run`) and what a probe sees inside must agree.
 
-CORDON_SEED=N repeats a case; each failure names its seed and prints the policy.
+CORDON_SEED=N repeats a case, CORDON_CASES=N is their number; each failure names its seed and prints the policy.
 """
 import glob
 import json
@@ -14,7 +14,7 @@ import pytest
 from support import ALL, PYTHON, cordon, run
 
 FIRST = int(os.environ.get("CORDON_SEED", "1"))
-CASES = 1 if "CORDON_SEED" in os.environ else 300 if ALL else 40
+CASES = int(os.environ.get("CORDON_CASES", 1 if "CORDON_SEED" in os.environ else 300 if ALL else 40))
 NAMES = ["ALPHA", "BETA", "BETA_ONE", "BETA_TWO", "GAMMA_X", "PATH", "LANG", "HOME", "LD_AUDIT", "SECRET"]
 PROBE = r"""
 import json, os, resource, socket, sys
