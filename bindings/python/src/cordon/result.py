@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import binascii
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Optional, TypedDict
 
@@ -145,9 +146,21 @@ def _printable(text: str) -> str:
     return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
 
 
-def result_of(document: Mapping[str, Any], stdout: bytes = b"", stderr: bytes = b"") -> Result:
+def _stream(document: Mapping[str, Any], name: str) -> bytes:
+    """The captured bytes. They are the beginning of the text, unless it cannot hold them."""
+    exact = document.get(f"{name}_base64")
+    if exact is not None:
+        return binascii.a2b_base64(exact)
+    data: bytes = document[name].encode()
+    if document[f"{name}_truncated"]:
+        kept = data.rpartition(b"[TRUNCATED] ")[2].split()[0]
+        data = data[:int(kept)]
+    return data
+
+
+def result_of(document: Dict[str, Any]) -> Result:
     """The dataclass of a result document."""
-    d = dict(document)
+    d = document
     usage = d.get("usage") or {}
     known = {name: d[name] for name in (
         "version", "status", "rc", "reason", "stdout", "stderr", "duration_ms", "cmd", "profile",
@@ -160,7 +173,7 @@ def result_of(document: Mapping[str, Any], stdout: bytes = b"", stderr: bytes = 
         violations=[Violation(op=v["op"], path=v["path"], comm=v["comm"], rule=v["rule"],
                               count=v["count"], pid=v["pid"], test=v.get("test"))
                     for v in d["violations"]],
-        stdout_data=stdout, stderr_data=stderr, document=d)
+        stdout_data=_stream(d, "stdout"), stderr_data=_stream(d, "stderr"), document=d)
 
 
 def v2_of(result: Result) -> SandboxResultV2:
