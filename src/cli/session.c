@@ -21,6 +21,7 @@
 #include "wire/result_json.h"
 
 #define DOCUMENT_MAX (1024u * 1024 * 1024)
+#define DOCUMENT_USUAL (8u * 1024) /* without output: at once, and not bit by bit */
 #define EXIT_SETUP 125
 
 extern char **environ;
@@ -106,17 +107,24 @@ static int open_outputs(struct session *s)
     return r;
 }
 
+static void digest_policy(struct session *s)
+{
+    if (s->policy_sha256[0] == '\0' && policy_sha256(&s->options.policy, s->policy_sha256) < 0)
+        s->policy_sha256[0] = '\0';
+}
+
 static int make_document(struct session *s, struct buf *text)
 {
     struct utsname host;
-    char sha[65];
+    digest_policy(s); /* of a run that never was */
+    (void)buf_reserve(text, DOCUMENT_USUAL);
     /* Already JSON; a number is the kind of value that is written as its text stands. */
     const struct json value = {.type = JSON_REAL, .text = s->value.data, .len = s->value.len};
     const struct result_context context = {
         .cmd = s->options.command,
         .cmd_count = (size_t)s->options.command_count,
         .profile = policy_profile_name(s->options.policy.profile),
-        .policy_sha256 = policy_sha256(&s->options.policy, sha) == 0 ? sha : NULL,
+        .policy_sha256 = s->policy_sha256[0] != '\0' ? s->policy_sha256 : NULL,
         .kernel = uname(&host) == 0 ? host.release : NULL,
         .bwrap_path = s->result.bwrap_path[0] == '\0' ? NULL : s->result.bwrap_path,
         .module_id = s->module_id,
@@ -287,6 +295,8 @@ static void carry_out(struct session *s, struct cli_terminal *terminal, struct p
 {
     struct backend_run *run = &s->run;
     bool over = backend_start(run) < 0;
+    if (wants_document(s))
+        digest_policy(s); /* while the others begin, not while somebody waits for the document */
     cli_terminal_pass_keys(terminal);
     if (s->options.progress)
         progress_begin(progress, run);

@@ -120,10 +120,11 @@ def test_a_fork_does_not_end_the_parents_run(nothing_left):
     sandbox = start(["sh", "-c", "sleep 0.5; echo done"], {"version": 1})
     child = os.fork()
     if child == 0:
-        sandbox.abandon()
+        sandbox.release()
         os._exit(0 if cordon.run(["true"]).ok else 1)
     assert os.waitpid(child, 0)[1] == 0
-    assert sandbox.finish().document["stdout"] == "done\n"
+    assert conclude(sandbox, False).stdout == "done\n"
+    sandbox.release()
 
 
 def _host(site, tmp_path, program, **more):
@@ -196,7 +197,7 @@ def test_keys_of_the_terminal_are_the_hosts(tmp_path, site):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         from cordon.sandbox import start
         began = time.monotonic()
-        start(["sleep", "20"], {{"version": 1}}).abandon()
+        start(["sleep", "20"], {{"version": 1}}).release()
         print(time.monotonic() - began < 10)
         """, start_new_session=True)
     assert _eventually(lambda: _running(mark))
@@ -244,9 +245,29 @@ def test_a_host_without_standard_streams(tmp_path, site):
 
 def test_a_command_that_is_killed_from_outside(nothing_left):
     sandbox = start(["sleep", "60"], {"version": 1})
-    signal.pidfd_send_signal(sandbox.fileno(), signal.SIGKILL)
+    signal.pidfd_send_signal(sandbox.descriptors()[1], signal.SIGKILL)
     with pytest.raises(cordon.CordonError, match="signal 9"):
         conclude(sandbox, False)
+    sandbox.release()
+
+
+def test_a_fork_that_holds_the_pipe(monkeypatch, nothing_left):
+    """Between pipe and close a thread of the host may fork: the end of the pipe does not come then."""
+    held = []
+    pipe = os.pipe
+
+    def shared():
+        ends = pipe()
+        held.append(os.dup(ends[1]))
+        return ends
+
+    monkeypatch.setattr(os, "pipe", shared)
+    assert cordon.run(["sh", "-c", "echo text"]).stdout == "text\n"
+    with pytest.raises(cordon.PolicyError, match="limitz"):
+        cordon.run(["true"], {"version": 1, "limitz": 0})
+    assert asyncio.run(cordon.run_async(["sh", "-c", "echo text"])).stdout == "text\n"
+    for descriptor in held:
+        os.close(descriptor)
 
 
 def test_no_leak(nothing_left):

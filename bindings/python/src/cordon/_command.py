@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import select
 import signal
 from pathlib import Path
 from typing import Any, Iterator, Mapping, NamedTuple, Optional
@@ -17,6 +18,9 @@ from .errors import CordonError, LibraryError
 
 # Fixed places, as for the library.
 _PLACES = (Path(__file__).parent / "_native" / "bin", Path("/usr/local/bin"), Path("/usr/bin"))
+# The dictionary beneath: asked for them one by one, os.environ decodes each, to be encoded again.
+_OWN_VARIABLES: Mapping[str, str] = getattr(os.environ, "_data", os.environ)
+_CHUNK = 65536  # all that a pipe holds
 _ENDING = (signal.SIGTERM, signal.SIGINT)  # asked a second time the command ends everything at once
 
 
@@ -54,16 +58,16 @@ def _memory(data: bytes) -> int:
 
 
 class Report(NamedTuple):
-    """What the command left."""
+    """What the command said."""
 
     document: Optional[dict[str, Any]]
     words: str             # for a reader, if there is no document
-    status: Optional[int]  # minus a signal; None: somebody else in this process has taken it
+    status: Optional[int]  # with them; minus a signal; None: somebody else in this process has taken it
 
 
 class Sandbox:
     """
-    One run of the command. It ends with finish(); if it is forgotten instead, what runs inside is
+    One run of the command. release() belongs to its end; if it is forgotten, what runs inside is
     killed. A copy that a fork left in a child touches nothing.
     """
 
@@ -71,23 +75,25 @@ class Sandbox:
                  words: list[bytes], data: Optional[bytes], env: Optional[Mapping[str, str]]) -> None:
         self._owner = os.getpid()
         self._report = self._process = -1
-        self._status: Optional[int] = None
+        self._chunks: list[bytes] = []
+        self._over = False
         argv: list[Any] = ["cordon", verb, "--json", "--quiet", "--die-with", str(self._owner), *options]
         given: list[int] = []
         try:
-            self._report = _memory(b"")
-            actions = [(os.POSIX_SPAWN_DUP2, self._report, 1), (os.POSIX_SPAWN_DUP2, self._report, 2)]
+            self._report, writer = os.pipe()
+            given.append(writer)
+            actions = [(os.POSIX_SPAWN_DUP2, writer, 1), (os.POSIX_SPAWN_DUP2, writer, 2)]
             if data is None:
                 argv += ("--stdin", "none")
             else:
                 given.append(_memory(data))
-                actions.append((os.POSIX_SPAWN_DUP2, given[0], 0))
+                actions.append((os.POSIX_SPAWN_DUP2, given[-1], 0))
             for option, document in documents.items():
                 given.append(_memory(json.dumps(document).encode()))
                 actions.append((os.POSIX_SPAWN_DUP2, given[-1], given[-1]))
                 argv += (option, f"fd:{given[-1]}")
             # A group of its own: the keys of a terminal are for this process, which passes them on or not.
-            pid = os.posix_spawn(program(), [*argv, *words], os.environ if env is None else env,
+            pid = os.posix_spawn(program(), [*argv, *words], _OWN_VARIABLES if env is None else env,
                                  file_actions=actions, setpgroup=0, setsigdef=_ENDING)
         except BaseException:
             self._close()
@@ -108,51 +114,75 @@ class Sandbox:
             os.waitpid(pid, 0)
             self._close()
             raise
+        self._events = select.poll()
+        for descriptor in self.descriptors():
+            self._events.register(descriptor, select.POLLIN)
 
-    def fileno(self) -> int:
-        """Readable when the run is over; -1 if it was from the start."""
-        return self._process
+    def descriptors(self) -> list[int]:
+        """When one is readable step() has something to do."""
+        return [self._report, self._process] if self._process >= 0 else [self._report]
 
-    def wait(self) -> None:
-        """In Python's own call, so that Ctrl-C and other signal handlers run meanwhile."""
-        if self._process < 0:
-            return
-        try:
-            ended = os.waitid(os.P_PIDFD, self._process, os.WEXITED)
-        except ChildProcessError:
-            return  # somebody in this process waits for every child, and was quicker
-        if ended is not None:
-            self._status = ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
+    def step(self, wait: bool = False) -> bool:
+        """
+        Takes what has come; true when all has. That is a line with the document, or the end of the
+        command: not the end of the pipe alone, for a fork of this process may hold it open.
+        """
+        ready = [descriptor for descriptor, _ in self._events.poll(None if wait and self._process >= 0 else 0)]
+        if self._report in ready:
+            chunk = os.read(self._report, _CHUNK)
+            self._chunks.append(chunk)
+            self._over = not chunk or (chunk.endswith(b"\n") and self._document() is not None)
+        else:
+            self._over = self._process < 0 or self._process in ready
+        return self._over
+
+    def _document(self) -> Optional[bytes]:
+        """The last line, if it is one: errors never begin like that."""
+        if len(self._chunks) > 1:
+            self._chunks = [b"".join(self._chunks)]
+        text = self._chunks[0] if self._chunks else b""
+        last = text.rfind(b"\n", 0, -1) + 1
+        return text[last:] if text.startswith(b"{", last) and text.endswith(b"\n") else None
 
     def finish(self) -> Report:
-        """Waits for the end and gives what there is."""
-        self.wait()
-        text = os.pread(self._report, os.fstat(self._report).st_size, 0)
-        self._close()
-        last = text.rfind(b"\n", 0, -1) + 1  # the document is one line, and nothing comes after it
-        if text[last:last + 1] != b"{":
-            return Report(None, text.decode(errors="replace"), self._status)
-        document: dict[str, Any] = json.loads(text[last:])
+        """Waits for the result. The command may still be ending: what the caller makes of it is done meanwhile."""
+        while not self._over:
+            self.step(wait=True)
+        line = self._document()
+        if line is None:
+            return Report(None, b"".join(self._chunks).decode(errors="replace"), self._wait())
+        document: dict[str, Any] = json.loads(line)
         version = document["cordon"]["version"]
         if not version.startswith(INTERFACE):
             raise LibraryError(f"{program()} has version {version}, this package needs {INTERFACE}x")
-        return Report(document, "", self._status)
+        return Report(document, "", None)
 
-    def kill(self) -> None:
+    def _wait(self) -> Optional[int]:
+        if self._process < 0:
+            return None
+        try:
+            ended = os.waitid(os.P_PIDFD, self._process, os.WEXITED)
+        except ChildProcessError:
+            return None  # somebody in this process waits for every child, and was quicker
+        assert ended is not None
+        return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
+
+    def _kill(self) -> None:
         for number in _ENDING:
             try:
                 signal.pidfd_send_signal(self._process, number)
             except ProcessLookupError:
                 return
 
-    def abandon(self) -> None:
-        """Ends everything inside at once and forgets the result."""
+    def release(self) -> None:
+        """After this there is no process and no descriptor. What was not over ends at once, without a result."""
         if self._report < 0:
             return
         try:
             if self._process >= 0 and self._owner == os.getpid():
-                self.kill()
-                self.wait()
+                if not self._over:
+                    self._kill()
+                self._wait()
         finally:
             self._close()
 
@@ -164,7 +194,7 @@ class Sandbox:
                 os.close(descriptor)
 
     def __del__(self) -> None:
-        self.abandon()
+        self.release()
 
 
 def no_result(report: Report) -> CordonError:

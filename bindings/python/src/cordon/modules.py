@@ -43,10 +43,10 @@ def call_result(module_id: str, value: Any, *, extensions: Union[str, "os.PathLi
     sandbox = Sandbox("call", options, documents, [module_id.encode()], json.dumps(value).encode(), env)
     try:
         report = sandbox.finish()
+        if report.document is not None:
+            return result_of(report.document)
     finally:
-        sandbox.abandon()
-    if report.document is not None:
-        return result_of(report.document)
+        sandbox.release()
     kind = _REFUSALS.get(report.status)
     raise kind(refusal(report)) if kind is not None and report.words else no_result(report)
 

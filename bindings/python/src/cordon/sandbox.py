@@ -12,6 +12,7 @@ from .errors import PolicyError, error_for
 from .policy import AnyPolicy, document_of
 from .result import Result, result_of
 
+_NOTHING_ASKED = {"version": 1}  # which needs no words
 Word = Union[str, bytes, "os.PathLike[str]"]
 
 
@@ -29,7 +30,8 @@ def _words(cmd: Sequence[Word]) -> list[bytes]:
 def start(cmd: Sequence[Word], policy: Mapping[str, object], data: Union[str, bytes, None] = None,
           env: Optional[Mapping[str, str]] = None, trace_id: Optional[str] = None) -> Sandbox:
     """A run under way."""
-    return Sandbox("run", ["--trace-id", trace_id] if trace_id is not None else [], {"--policy": policy},
+    documents = {"--policy": policy} if policy != _NOTHING_ASKED else {}
+    return Sandbox("run", ["--trace-id", trace_id] if trace_id is not None else [], documents,
                    [b"--", *_words(cmd)], data.encode() if isinstance(data, str) else data, env)
 
 
@@ -64,7 +66,7 @@ def run(cmd: Sequence[Word], policy: Optional[AnyPolicy] = None, *, profile: Opt
     try:
         return conclude(sandbox, check)
     finally:
-        sandbox.abandon()
+        sandbox.release()
 
 
 async def run_async(cmd: Sequence[Word], policy: Optional[AnyPolicy] = None, *,
@@ -74,23 +76,26 @@ async def run_async(cmd: Sequence[Word], policy: Optional[AnyPolicy] = None, *,
     """As run(), beside other tasks. Cancelling it ends everything inside."""
     sandbox = start(cmd, document_of(policy, profile, timeout), input, env, trace_id)
     try:
-        if sandbox.fileno() >= 0:
-            await _end_of(sandbox.fileno())
+        if not sandbox.step():
+            await _end_of(sandbox)
         return conclude(sandbox, check)
     finally:
-        sandbox.abandon()
+        sandbox.release()
 
 
-async def _end_of(process: int) -> None:
+async def _end_of(sandbox: Sandbox) -> None:
     loop = asyncio.get_running_loop()
     over: asyncio.Future[None] = loop.create_future()
+    descriptors = sandbox.descriptors()
 
-    def ended() -> None:
-        if not over.done():
+    def ready() -> None:
+        if not over.done() and sandbox.step():
             over.set_result(None)
 
-    loop.add_reader(process, ended)
+    for descriptor in descriptors:
+        loop.add_reader(descriptor, ready)
     try:
         await over
     finally:
-        loop.remove_reader(process)
+        for descriptor in descriptors:
+            loop.remove_reader(descriptor)
