@@ -151,7 +151,7 @@ class Sandbox:
         line = self._document()
         if line is None:
             return Report(None, b"".join(self._chunks).decode(errors="replace"), self._wait())
-        document: dict[str, Any] = json.loads(line)
+        document: dict[str, Any] = json.loads(line.decode())
         version = document["cordon"]["version"]
         if not version.startswith(INTERFACE):
             raise LibraryError(f"{program()} has version {version}, this package needs {INTERFACE}x")
