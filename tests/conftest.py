@@ -9,6 +9,7 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 import backends  # noqa: E402
+import extensions  # noqa: E402
 import support  # noqa: E402
 
 
@@ -19,6 +20,12 @@ def place():
     path.chmod(0o777)
     yield path
     shutil.rmtree(path, ignore_errors=True)
+
+
+@pytest.fixture
+def modules(place):
+    """Modules for `cordon call`, and calls of them."""
+    return extensions.Modules(place / "extensions")
 
 
 @pytest.fixture(scope="session")

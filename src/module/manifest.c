@@ -28,21 +28,10 @@ const char *module_id_wrong(const char *id)
     return begins ? "an id ends with a letter, a digit or _" : NULL;
 }
 
-static int read_text(struct doc *d, const struct json *value, void *target, const void *detail)
-{
-    (void)detail;
-    int r = doc_expect(d, value, JSON_STRING);
-    if (r == 0 && value->len == 0)
-        r = doc_fail(d, value, "the text is empty", NULL);
-    if (r == 0)
-        *(const char **)target = value->text;
-    return r;
-}
-
 /* A name in the module's own directory: nothing of the manifest's leads elsewhere. */
 static int read_library(struct doc *d, const struct json *value, void *target, const void *detail)
 {
-    int r = read_text(d, value, target, detail);
+    int r = doc_read_text(d, value, target, detail);
     if (r == 0 && (strchr(value->text, '/') != NULL || strcmp(value->text, "..") == 0))
         r = doc_fail(d, value, "not the name of a file in the module's directory", NULL);
     return r;
@@ -83,12 +72,12 @@ static int keep_value(struct doc *d, const struct json *value, void *target, con
 }
 
 static const struct doc_field manifest_fields[] = {
-    {"id", read_text, offsetof(struct manifest, id), NULL},
+    {"id", doc_read_text, offsetof(struct manifest, id), NULL},
     {"command", read_command, 0, NULL},
     {"library", read_library, offsetof(struct manifest, library), NULL},
     {"effects", keep_value, offsetof(struct manifest, effects), NULL},
     {"limits", keep_value, offsetof(struct manifest, limits), NULL},
-    {"description", read_text, offsetof(struct manifest, description), NULL},
+    {"description", doc_read_text, offsetof(struct manifest, description), NULL},
 };
 
 /* Everything in a manifest that is wrong is the module's fault, not that of the caller's policy. */

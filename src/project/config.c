@@ -82,17 +82,6 @@ static int read_path(struct doc *d, const struct json *value, void *target, cons
     return 0;
 }
 
-static int read_text(struct doc *d, const struct json *value, void *target, const void *detail)
-{
-    (void)detail;
-    int r = doc_expect(d, value, JSON_STRING);
-    if (r == 0 && value->len == 0)
-        r = doc_fail(d, value, "the text is empty", NULL);
-    if (r == 0)
-        *(const char **)target = value->text;
-    return r;
-}
-
 /* A word of the command line may be empty. */
 static int read_word(struct doc *d, const struct json *value, void *target, const void *detail)
 {
@@ -106,7 +95,7 @@ static int read_word(struct doc *d, const struct json *value, void *target, cons
 /* One component of a path: "__pycache__", or with a star at the end ".coverage.*". */
 static int read_component(struct doc *d, const struct json *value, void *target, const void *detail)
 {
-    int r = read_text(d, value, target, detail);
+    int r = doc_read_text(d, value, target, detail);
     if (r < 0)
         return r;
     const char *star = strchr(value->text, '*');
@@ -150,7 +139,7 @@ static int read_writable(struct doc *d, const struct json *list, void *target, c
     return r;
 }
 
-static doc_read_fn *const each_path = read_path, *const each_text = read_text,
+static doc_read_fn *const each_path = read_path, *const each_text = doc_read_text,
                    *const each_word = read_word, *const each_component = read_component;
 
 #define AT(field) offsetof(struct project_config, field)
@@ -187,7 +176,7 @@ static const struct doc_field audit_fields[] = {
 
 static const struct section test = {DOC_FIELDS(test_fields)}, audit = {DOC_FIELDS(audit_fields)};
 static const struct doc_field top_fields[] = {
-    {"$schema", read_text, AT(schema), NULL},
+    {"$schema", doc_read_text, AT(schema), NULL},
     {"test", read_section, 0, &test},
     {"audit", read_section, 0, &audit},
 };

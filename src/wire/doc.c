@@ -73,6 +73,17 @@ int doc_expect(struct doc *d, const struct json *value, enum json_type type)
     return doc_fail(d, value, why, NULL);
 }
 
+int doc_read_text(struct doc *d, const struct json *value, void *target, const void *detail)
+{
+    (void)detail;
+    int r = doc_expect(d, value, JSON_STRING);
+    if (r == 0 && value->len == 0)
+        r = doc_fail(d, value, "the text is empty", NULL);
+    if (r == 0)
+        *(const char **)target = value->text;
+    return r;
+}
+
 static int unknown_key(struct doc *d, const struct json *member, const struct doc_field *fields,
                        size_t count)
 {

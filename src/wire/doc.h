@@ -41,6 +41,9 @@ void doc_leave(struct doc *d, size_t mark);
 /* 0, or the refusal "expected a string, found null". */
 int doc_expect(struct doc *d, const struct json *value, enum json_type type);
 
+/* A field that is a string, and not an empty one; it fills a const char *. */
+doc_read_fn doc_read_text;
+
 /* Every member by its field; unknown keys as `d` says. */
 int doc_object(struct doc *d, const struct json *object, const struct doc_field *fields,
                size_t count, void *target);

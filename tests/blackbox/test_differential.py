@@ -1,7 +1,8 @@
 """Random policies: what the plan says (`--dry-run`) and what a probe sees inside must agree.
 
-CORDON_SEED=N repeats a case; each failure names its seed and prints the policy.
+CORDON_SEED=N repeats a case, CORDON_CASES=N is their number; each failure names its seed and prints the policy.
 """
+import glob
 import json
 import os
 import random
@@ -13,7 +14,7 @@ import pytest
 from support import ALL, PYTHON, cordon, run
 
 FIRST = int(os.environ.get("CORDON_SEED", "1"))
-CASES = 1 if "CORDON_SEED" in os.environ else 300 if ALL else 40
+CASES = int(os.environ.get("CORDON_CASES", 1 if "CORDON_SEED" in os.environ else 300 if ALL else 40))
 NAMES = ["ALPHA", "BETA", "BETA_ONE", "BETA_TWO", "GAMMA_X", "PATH", "LANG", "HOME", "LD_AUDIT", "SECRET"]
 PROBE = r"""
 import json, os, resource, socket, sys
@@ -102,6 +103,12 @@ def random_policy(dice, directories):
                       "default": {n: f"default-{n}" for n in dice.sample(NAMES, dice.randrange(3))}},
               "limits": {"nofile": dice.choice([64, 100, 512]), "pids": dice.choice([16, 40])},
               "proc": {"uid": dice.choice(["nobody", "nobody", "caller"])}}
+    if dice.random() < 0.4:
+        shown = [e if isinstance(e, str) else e.get("sandbox", e["host"]) for e in fs["rw"] + fs["ro"]]
+        fs["hide"] = [dice.choice(shown * 5 + directories[:1]) + dice.choice(["", "/file", "/x", "/p", "/none"])
+                      for _ in range(dice.randrange(1, 4))]
+        if not fs["rw"] and dice.random() < 0.5:
+            fs["hide"].append(dice.choice(["**/p", "**/file", "**/[xy]/file"]))
     if dice.random() < 0.3:
         policy["proc"]["cwd"] = dice.choice(["/tmp", "/work", "/m0", "/usr"])
     return policy
@@ -111,7 +118,7 @@ def random_policy(dice, directories):
 
 
 class Plan:
-    def __init__(self, text):
+    def __init__(self, text, hide=()):
         sections, current = {}, None
         for line in text.splitlines():
             if not line.startswith(" "):
@@ -125,6 +132,15 @@ class Plan:
         self.spaces = sections["spaces"][0].split()
         self.steps = [self.step(line) for line in sections["files"][1:]]
         self.enforced = {line.split()[0]: line.split()[1] for line in sections["enforced"][1:]}
+        self.hidden = {found for entry in hide for found in self.hides(entry)}
+
+    def hides(self, entry):
+        """The files of the host behind an entry of `hide`; the dry run only names the first."""
+        if not entry.startswith("**/"):
+            (kind, _, source, _, _), rest = self.at(entry)
+            return [source + rest] if kind == "bind" else []
+        tops = [step[2] for step in self.steps if step[0] == "bind" and "/case" in step[2]]
+        return [path for top in tops for path in glob.glob(f"{top}/{entry}", recursive=True)]
 
     @staticmethod
     def step(line):
@@ -153,7 +169,12 @@ class Plan:
         host = source + rest
         if not os.path.lexists(host):
             return None
-        seen = {"inode": os.stat(host).st_ino, "writable": "ro" not in flags}
+        if any(host == hidden or host.startswith(hidden + "/") for hidden in self.hidden):
+            # Missing where nothing can be written; else something empty and unreadable stands there.
+            return None if "ro" in flags or host not in self.hidden else {"writable": False, "text": None, "names": None}
+        seen = {"writable": "ro" not in flags}
+        if not (self.hidden and "ro" in flags):  # an overlay has numbers of its own
+            seen["inode"] = os.stat(host).st_ino
         if os.path.isfile(host):
             with open(host) as f:
                 seen["text"] = f.read()
@@ -169,6 +190,8 @@ def compare(plan, answer, policy, nofile):
         elif want is not None:
             covered = any(step[1] == path or path.startswith(step[1] + "/") for step in plan.steps if step[1] != "/")
             for key, value in want.items():
+                if key not in seen and value is None:
+                    continue  # the text of a directory, the names of a file
                 # An inner mount point stands before the file itself, and nothing can be made there by inode.
                 if seen[key] != value and not (key == "inode" and not covered):
                     wrong.append(f"{path}: {key} planned {value}, seen {seen[key]}")
@@ -217,7 +240,7 @@ def one(seed, place, port, kept, policy=None, change=lambda text: text):
         assert r.rc in (2, 125) and b"ran" not in r.out and printed.err.split(b"\n")[0] == r.err.split(b"\n")[0], \
             f"seed {seed}, {policy}: planned {printed.err}, then {r.told()}"
         return
-    plan = Plan(change(printed.out.decode()))
+    plan = Plan(change(printed.out.decode()), policy["fs"].get("hide", []))
     paths = {d for d in directories} | {d + "/file" for d in directories} | {str(place), str(place / "job")}
     for _, target, source, _, _ in plan.steps:
         if source and source.startswith(str(place)):
@@ -274,3 +297,13 @@ def test_a_difference_is_seen(place, listener, old, new):
         return text.replace(old, new)
     with pytest.raises(AssertionError, match="planned|net none"):
         one(0, place, listener, kept, policy, change)
+
+
+def test_a_hidden_file_that_is_seen_is_seen(place, listener, monkeypatch):
+    policy = {"version": 1, "fs": {"ro": [{"host": str(place / "a"), "sandbox": "/m0"}], "hide": ["/m0/x/file"]},
+              "net": "none", "limits": {"nofile": 100}}
+    kept = {"refused": 0, "compared": 0}
+    one(0, place, listener, kept, policy)
+    monkeypatch.setattr(Plan, "hides", lambda *_: [])
+    with pytest.raises(AssertionError, match="/m0/x/file: planned {.*seen None"):
+        one(0, place, listener, kept, policy)

@@ -1,0 +1,156 @@
+"""`cordon call`: modules that are libraries, calls without a sandbox, and the runner."""
+import contextlib
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+import support
+from extensions import ECHO, LIBRARY, WORLD
+from support import BIN, ENV, cordon, marker, pids_with
+
+
+# --- libraries -------------------------------------------------------------------------------
+
+
+def test_a_library_module(modules):
+    modules.add("c.echo", library=LIBRARY % "return strdup(input);")
+    r = modules.result("c.echo", given=b'{"a": "b"}')
+    assert r.doc["value"] == {"a": "b"}
+    assert r.doc["cmd"][1:3] == ["--internal-sandbox-runner", "c.echo"]  # M2
+    assert r.doc["enforced"]["filesystem"]["applied"] is True
+    assert r.doc["usage"]["processes"] == 1  # one sandbox, and one process in it
+
+
+def test_what_a_library_prints_is_not_its_answer(modules):
+    modules.add("c.chatty", library=LIBRARY % 'printf("noise"); puts("more"); (void)input; return strdup("1");')
+    r = modules.result("c.chatty")
+    assert r.doc["value"] == 1 and r.doc["stdout"] == "1" and r.doc["stderr"] == "noisemore\n"
+
+
+@pytest.mark.parametrize("body,rc,status", [
+    ("(void)input; return NULL;", 1, "NONZERO_EXIT"), ("(void)input; exit(3);", 3, "NONZERO_EXIT"),
+    ("(void)input; abort();", 134, "SIGNALED"), ('(void)input; return strdup("1 2");', 65, "OUTPUT_PARSE_FAILED"),
+    ('(void)input; return strdup("");', 65, "OUTPUT_PARSE_FAILED"),
+    ("(void)input; for (;;) pause();", 124, "TIMEOUT")])
+def test_a_library_that_fails(modules, body, rc, status):
+    modules.add("c.bad", library=LIBRARY % body)
+    r = modules.result("--timeout", "700ms", "--grace", "0", "c.bad")
+    assert r.rc == rc and r.doc["status"] == status and r.doc["value"] is None, r.told()
+
+
+def test_a_library_that_cannot_be_loaded_is_44(modules):
+    where = modules.add("c.none", library="int nothing; \n")
+    r = modules.result("c.none")
+    assert r.rc == 44 and "cordon_module_call" in r.doc["stderr"]
+    assert modules.call("--exit", "apcore", "c.none").rc == 44
+    (where / "x.so").write_text("no library")
+    assert modules.call("c.none").rc == 44
+    (where / "x.so").unlink()
+    r = modules.call("c.none")
+    assert r.rc == 44 and b"find library 'x.so'" in r.err
+
+
+def test_the_runner_is_found_beside_the_program_and_never_by_the_environment(modules, place):
+    modules.add("c.echo", library=LIBRARY % "return strdup(input);")
+    (place / "bin").mkdir()
+    (place / "libexec/cordon").mkdir(parents=True)
+    shutil.copy2(BIN, place / "bin/cordon")
+    runner = place / "libexec/cordon/cordon-module-runner"
+    env = {"PATH": f"{pathlib.Path(BIN).parent}:{ENV['PATH']}"}
+    r = modules.result("c.echo", binary=place / "bin/cordon", env=env)
+    assert r.rc == 127 and r.doc["status"] == "SPAWN_FAILED", r.told()
+    # A runner in its place gets the flag, the id and the library, and the input (M2).
+    runner.write_text('#!/bin/sh\nread -r given\nprintf \'["%s","%s","%s",%s]\' "$@" "$given"\n')
+    runner.chmod(0o755)
+    subprocess.run(["chmod", "-R", "a+rX", str(place / "libexec")], check=True)
+    r = modules.result("c.echo", binary=place / "bin/cordon", given=b'{"in": 1}')
+    assert r.doc["value"] == ["--internal-sandbox-runner", "c.echo", f"{modules.path}/c.echo/x.so", {"in": 1}]
+
+
+# --- without a sandbox -----------------------------------------------------------------------
+
+
+def test_without_a_sandbox_it_is_the_callers_own_world(modules, place):
+    modules.add("a.world", WORLD)
+    env = {"SECRET": "1", "APCORE_AUTH_X": "2"}
+    r = modules.result("--no-sandbox", "a.world", env=env, cwd=place)
+    seen = r.doc["value"]
+    assert seen["cwd"] == str(place) and seen["env"]["SECRET"] == "1" and seen["env"]["APCORE_AUTH_X"] == "2"
+    assert seen["uid"] == os.getuid()
+    assert r.doc["backend"] == {"kind": "none", "effective": False}
+    assert not any(e["applied"] for e in r.doc["enforced"].values())
+    assert b"nothing is enforced" in r.err
+    assert modules.call("--no-sandbox", "--unsafe-no-isolation", "a.world").err == b""
+
+
+def test_no_variable_turns_the_sandbox_off(modules):
+    modules.add("a.world", WORLD)
+    for value in ("0", "false", "true", "1", ""):
+        seen = modules.result("a.world", env={"APCORE_CLI_SANDBOX": value}).doc["value"]
+        assert seen["uid"] == 65534 and seen["cwd"] == "/work"
+
+
+def test_without_a_sandbox_failures_are_told_as_well(modules):
+    modules.add("a.three", "import sys; print('why', file=sys.stderr); sys.exit(3)")
+    modules.add("a.kill", "import os; os.kill(os.getpid(), 9)")
+    modules.add("a.text", "print('hello')")
+    modules.add("a.none", command=["no-such-program"])
+    modules.add("c.echo", library=LIBRARY % "return strdup(input);")
+    call = lambda *args, **kw: modules.result("--no-sandbox", "--quiet", *args, **kw)
+    r = call("a.three")
+    assert (r.rc, r.doc["status"], r.doc["stderr"]) == (3, "NONZERO_EXIT", "why\n")
+    assert call("a.kill").rc == 137
+    assert call("a.text").rc == 65
+    assert (call("a.none").rc, call("a.none").doc["status"]) == (127, "SPAWN_FAILED")
+    assert call("c.echo", given=b"[1]").doc["value"] == [1]
+    word = marker()
+    modules.add("a.daemon", f"""
+import subprocess, sys
+subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(3)', '{word}'])
+print(1)""")
+    start = time.monotonic()
+    assert call("a.daemon").doc["value"] == 1
+    assert time.monotonic() - start < 2.5  # it holds the pipe, and keeps nobody
+    with contextlib.suppress(ProcessLookupError):
+        for pid in pids_with(word):
+            os.kill(pid, signal.SIGKILL)
+
+
+# --- the runner flag -------------------------------------------------------------------------
+
+
+def flag(*args, given=b"{}", **kw):
+    return cordon("--internal-sandbox-runner", *args, stdin=given, **kw)
+
+
+def test_the_runner_flag(modules):
+    modules.add("a.echo", ECHO)
+    modules.add("a.three", "import sys; print('why', file=sys.stderr); sys.exit(3)")
+    modules.add("c.echo", library=LIBRARY % "return strdup(input);")
+    env = {"APCORE_EXTENSIONS_ROOT": str(modules.path)}
+    assert b"internal-sandbox-runner" not in cordon("--help").out
+    r = flag("a.echo", given=b'{"a": 1}', env=env)
+    assert (r.rc, r.out, r.err) == (0, b'{"a":1}', b"")  # no newline (M28)
+    assert flag("c.echo", given=b"[1,2]", env=env).out == b"[1,2]"
+    r = flag("a.three", env=env)
+    assert r.rc == 1 and r.out == b"" and b"why" in r.err and b"exited with 3" in r.err
+    r = flag(env=env)
+    assert r.rc == 1 and r.out == b"" and b"id is missing" in r.err  # M4
+    r = flag("a.echo", given=b"{nonsense", env=env)
+    assert r.rc == 1 and r.out == b"" and b"not a JSON value" in r.err  # M5
+    for id_ in ("a.nothing", "../x"):
+        r = flag(id_, env=env)
+        assert r.rc == 1 and r.out == b"" and id_.encode() in r.err
+
+
+def test_the_runner_flag_works_inside_a_sandbox(modules):
+    modules.add("a.echo", ECHO)
+    r = support.run("--ro", modules.path, "--ro", pathlib.Path(BIN).parent, "--setenv",
+                    f"APCORE_EXTENSIONS_ROOT={modules.path}", "--", BIN, "--internal-sandbox-runner", "a.echo",
+                    stdin=b'{"a":[]}')
+    assert r.rc == 0 and r.doc["stdout"] == '{"a":[]}', r.told()
