@@ -1,4 +1,7 @@
-"""What can go wrong. Every exception of this package is a CordonError, or an OSError: of a Root, or if no process can be started."""
+"""
+What can go wrong. Every exception of this package is a CordonError, or an OSError: of a Root, or where no
+process can be started.
+"""
 
 from __future__ import annotations
 
