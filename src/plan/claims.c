@@ -57,7 +57,10 @@ static void limits(struct plan_build *b)
 
     c = &plan->claims[CAP_MEMORY];
     c->requested = asked->mem_bytes != POLICY_UNLIMITED;
-    if (plan->cgroup.mem_bytes != POLICY_UNLIMITED)
+    if (plan->cgroup.mem_bytes != POLICY_UNLIMITED && plan->seccomp == SECCOMP_OFF && b->request->host->huge_pages)
+        claim_partly(c, cgroup_name(b, CGROUP_MEMORY), PROOF_CGROUP,
+                     "without a filter huge pages can be had, which the cgroup does not count");
+    else if (plan->cgroup.mem_bytes != POLICY_UNLIMITED)
         claim_holds(c, cgroup_name(b, CGROUP_MEMORY), PROOF_CGROUP);
     else if (plan->watch_memory && plan->seccomp == SECCOMP_OFF)
         claim_cannot(c, "without a cgroup and without a filter a memfd is memory that nobody counts");

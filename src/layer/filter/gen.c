@@ -28,6 +28,7 @@
 #include <sys/resource.h>
 #include <sys/ioctl.h>
 #include <sys/personality.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -71,6 +72,7 @@ enum label {
     RETURN_PROTOCOL,
     RETURN_LOCAL,   /* a unix socket where it would be the host's */
     RETURN_DENIED,  /* EPERM in every variant: programs live with it */
+    RETURN_NOMEM,   /* as on a host without huge pages */
     RETURN_PROOF,
     RETURN_NOTIFY, /* whoever listens decides */
     LAST_RETURN = RETURN_NOTIFY,
@@ -299,10 +301,22 @@ static void check_socket(struct program *p, enum policy_forbidden action, enum s
     if_equal(p, NETLINK_ROUTE, RETURN_ALLOW, RETURN_PROTOCOL);
 }
 
-/* Shared and anonymous: it stays when no page table shows it any more. */
-static void check_map(struct program *p)
+/* Huge pages are in no resident size, and in no memory cgroup. */
+static void check_huge(struct program *p, unsigned flags, uint32_t huge)
 {
+    load_argument(p, flags);
+    if_any_bit(p, huge, RETURN_NOMEM, RETURN_ALLOW);
+}
+
+static void check_map(struct program *p, bool deny_memfd)
+{
+    if (!deny_memfd) {
+        check_huge(p, 3, MAP_HUGETLB);
+        return;
+    }
     load_argument(p, 3);
+    if_any_bit(p, MAP_HUGETLB, RETURN_NOMEM, NEXT);
+    /* Shared and anonymous: it stays when no page table shows it any more. */
     emit(p, BPF_ALU | BPF_AND | BPF_K, MAP_SHARED | MAP_ANONYMOUS, NEXT, NEXT);
     if_equal(p, MAP_SHARED | MAP_ANONYMOUS, RETURN_ENOSYS, RETURN_ALLOW);
 }
@@ -344,7 +358,9 @@ static void emit_check(struct program *p, enum verdict verdict, const struct sec
     case VERDICT_PERSONALITY: check_personality(p); break;
     case VERDICT_SOCKET: check_socket(p, action, world); break;
     case VERDICT_PAIR: check_pair(p); break;
-    case VERDICT_MAP: check_map(p); break;
+    case VERDICT_MAP: check_map(p, choice->deny_memfd); break;
+    case VERDICT_MEMFD: check_huge(p, 1, MFD_HUGETLB); break;
+    case VERDICT_SEGMENT: check_huge(p, 2, SHM_HUGETLB); break;
     case VERDICT_PROCESS: check_process(p, 0, world); break;
     case VERDICT_PRIORITY: check_priority(p, PRIO_USER, world); break;
     case VERDICT_IO_PRIORITY: check_priority(p, 3 /* IOPRIO_WHO_USER */, world); break;
@@ -377,7 +393,8 @@ static int label_of(enum verdict verdict, const struct seccomp_choice *choice)
     case VERDICT_CHMOD_1: return own ? (int)(BLOCK + VERDICT_MODE_1) : (int)RETURN_DENIED;
     case VERDICT_CHMOD_2: return own ? (int)(BLOCK + VERDICT_MODE_2) : (int)RETURN_DENIED;
     case VERDICT_PAIR: return BLOCK + (own ? (int)VERDICT_SOCKET : (int)VERDICT_PAIR);
-    case VERDICT_MAP: return choice->deny_memfd ? BLOCK + (int)verdict : RETURN_ALLOW;
+    case VERDICT_MEMFD: return choice->deny_memfd ? (int)RETURN_ENOSYS : (int)(BLOCK + verdict);
+    case VERDICT_SEGMENT: return choice->deny_memfd || !own ? (int)RETURN_ENOSYS : (int)(BLOCK + verdict);
     default: return BLOCK + (int)verdict;
     }
 }
@@ -438,6 +455,7 @@ static uint32_t value_of(int label, const struct seccomp_choice *choice)
     case RETURN_PROTOCOL: return action == FORBIDDEN_ERRNO ? error | EPROTONOSUPPORT : death;
     case RETURN_LOCAL: return error | EAFNOSUPPORT;
     case RETURN_DENIED: return error | EPERM;
+    case RETURN_NOMEM: return error | ENOMEM;
     case RETURN_PROOF: return error | (SECCOMP_PROOF_ERRNO + seccomp_variant(choice));
     case RETURN_NOTIFY: return SECCOMP_RET_USER_NOTIF;
     default: abort();
