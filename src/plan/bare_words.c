@@ -49,7 +49,7 @@ bool plan_bare_details(const struct plan *plan, enum capability c, struct plan_w
             return false;
         return SAY("sum of the tree's resident anonymous and shared pages, sampled every 2 to 100 ms: some 64 MiB "
                    "over the limit are possible; files in the work directory, kernel memory and dropped shared "
-                   "pages are not seen; memfd_create is refused");
+                   "pages are not seen; memfd_create and vmsplice are refused");
     default:
         return false;
     }

@@ -63,7 +63,7 @@ bool plan_bwrap_details(const struct plan *plan, enum capability c, struct plan_
             return false;
         return SAY("sum of the tree's resident anonymous and shared pages and its tmpfs files, sampled every 2 to 100 ms: some 64 MiB "
                    "over the limit are possible; kernel memory, inodes and dropped pages of a shared /dev/zero are not seen; "
-                   "memfd_create is refused");
+                   "memfd_create and vmsplice are refused");
     default:
         return false;
     }

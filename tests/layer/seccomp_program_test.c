@@ -181,6 +181,8 @@ static uint32_t expected(const struct seccomp_choice *choice, enum verdict verdi
         if ((args[3] & 0x40000) != 0)
             return FAILS(ENOMEM);
         return choice->deny_memfd && (args[3] & 0x21) == 0x21 ? FAILS(ENOSYS) : PASSES;
+    case VERDICT_OPTION:
+        return choice->deny_memfd && (uint32_t)args[1] == 1 && (uint32_t)args[2] == 60 ? FAILS(ENOMEM) : PASSES;
     case VERDICT_MEMFD:
         if (choice->deny_memfd)
             return FAILS(ENOSYS);
@@ -249,7 +251,7 @@ static void fill(enum verdict table[NUMBERS], enum policy_seccomp level)
 
 /* One value in each of the first four arguments at a time, and pairs for flags with a mode. */
 static const uint64_t values[] = {
-    0, 1, 2, 4, 10, 16, 17, 0x21, 0x40021, 0x40022, 38, 40, 0755, 01777, 02000, 04000, 06755, 0x20000, 0x40000, 0x60008,
+    0, 1, 2, 4, 10, 16, 17, 60, 0x21, 0x40021, 0x40022, 38, 40, 0755, 01777, 02000, 04000, 06755, 0x20000, 0x40000, 0x60008,
     0x80000, 0x400000, 5, 0x80001, 0x80002, O_TRUNC, O_TRUNC | O_WRONLY, O_TRUNC | O_RDWR,
     0x40086602, 0x40046602, 0x401c5820, 0x40087602, 0x40806685, 0x541b, 0x5412, 0x541c, 0x541d, 0x5423, 0x5401, S_IFCHR, S_IFBLK, S_IFIFO,
     S_IFREG | 0644, S_IFBLK | 0600, S_IFCHR | S_IFBLK, S_IFSOCK, O_CREAT, O_CREAT | O_EXCL,

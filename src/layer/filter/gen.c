@@ -72,7 +72,7 @@ enum label {
     RETURN_PROTOCOL,
     RETURN_LOCAL,   /* a unix socket where it would be the host's */
     RETURN_DENIED,  /* EPERM in every variant: programs live with it */
-    RETURN_NOMEM,   /* as on a host without huge pages */
+    RETURN_NOMEM,   /* memory that nobody would count */
     RETURN_PROOF,
     RETURN_NOTIFY, /* whoever listens decides */
     LAST_RETURN = RETURN_NOTIFY,
@@ -308,6 +308,15 @@ static void check_huge(struct program *p, unsigned flags, uint32_t huge)
     if_any_bit(p, huge, RETURN_NOMEM, RETURN_ALLOW);
 }
 
+/* A socket that sends without a copy holds the sender's pages when the sender has them no more. */
+static void check_option(struct program *p)
+{
+    load_argument(p, 1);
+    if_equal(p, SOL_SOCKET, NEXT, RETURN_ALLOW);
+    load_argument(p, 2);
+    if_equal(p, SO_ZEROCOPY, RETURN_NOMEM, RETURN_ALLOW);
+}
+
 static void check_map(struct program *p, bool deny_memfd)
 {
     if (!deny_memfd) {
@@ -361,6 +370,7 @@ static void emit_check(struct program *p, enum verdict verdict, const struct sec
     case VERDICT_MAP: check_map(p, choice->deny_memfd); break;
     case VERDICT_MEMFD: check_huge(p, 1, MFD_HUGETLB); break;
     case VERDICT_SEGMENT: check_huge(p, 2, SHM_HUGETLB); break;
+    case VERDICT_OPTION: check_option(p); break;
     case VERDICT_PROCESS: check_process(p, 0, world); break;
     case VERDICT_PRIORITY: check_priority(p, PRIO_USER, world); break;
     case VERDICT_IO_PRIORITY: check_priority(p, 3 /* IOPRIO_WHO_USER */, world); break;
@@ -393,6 +403,7 @@ static int label_of(enum verdict verdict, const struct seccomp_choice *choice)
     case VERDICT_CHMOD_1: return own ? (int)(BLOCK + VERDICT_MODE_1) : (int)RETURN_DENIED;
     case VERDICT_CHMOD_2: return own ? (int)(BLOCK + VERDICT_MODE_2) : (int)RETURN_DENIED;
     case VERDICT_PAIR: return BLOCK + (own ? (int)VERDICT_SOCKET : (int)VERDICT_PAIR);
+    case VERDICT_OPTION: return choice->deny_memfd ? (int)(BLOCK + verdict) : (int)RETURN_ALLOW;
     case VERDICT_MEMFD: return choice->deny_memfd ? (int)RETURN_ENOSYS : (int)(BLOCK + verdict);
     case VERDICT_SEGMENT: return choice->deny_memfd || !own ? (int)RETURN_ENOSYS : (int)(BLOCK + verdict);
     default: return BLOCK + (int)verdict;
