@@ -71,6 +71,7 @@ struct host {
     uid_t uid;
     gid_t gid;
     unsigned groups;  /* supplementary groups of the caller */
+    bool raises_limits; /* a program of the caller's may lift its own hard limits; asked by the posix backend alone */
     int landlock_abi; /* 0: none */
     struct host_cgroup cgroup;
     unsigned cores;
