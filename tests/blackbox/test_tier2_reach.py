@@ -169,6 +169,14 @@ def test_privileges(inside):
     assert "caller's own uid" in r.doc["enforced"]["privileges"]["details"]
 
 
+def test_without_the_filter_a_file_outside_becomes_setuid_and_the_ledger_says_so(inside, mine):
+    code = f"say(tried(os.chmod, {str(own(mine / 'f'))!r}, 0o4755))"
+    assert inside(code).answer == "EPERM"
+    r = inside(code, "--seccomp", "off")
+    assert r.answer == "ok" and os.stat(mine / "f").st_mode & 0o4000, "the gap is real"
+    missing(r, "privileges")
+
+
 DEVICES = "say([tried(lambda: os.close(os.open(p, f))) for p, f in (('/dev/null', os.O_RDWR), ('/dev/zero', 0), " \
           "('/dev/urandom', 0), ('/dev/ptmx', os.O_RDONLY | os.O_NOCTTY), ('/dev/urandom', os.O_WRONLY))])"
 

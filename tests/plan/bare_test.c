@@ -240,7 +240,7 @@ TEST(the_end_of_everything_takes_gate_filter_and_scope)
     policy.seccomp = SECCOMP_OFF;
     CHECK_INT(compile(&plan, &policy, &host, NULL), 0);
     CHECK(plan.claims[CAP_PROCESSES].mechanism == NULL && plan.claims[CAP_IPC].mechanism == NULL);
-    CHECK(plan.claims[CAP_NETWORK].mechanism == NULL);
+    CHECK(plan.claims[CAP_NETWORK].mechanism == NULL && plan.claims[CAP_PRIVILEGES].mechanism == NULL);
 }
 
 TEST(without_landlock_nothing_about_files_is_claimed)
