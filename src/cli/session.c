@@ -434,7 +434,8 @@ static int copy_command(struct session *s)
 
 static void add_warning(void *result, const char *pointer, const char *text)
 {
-    if (strcmp(pointer, "/backend") != 0) /* whoever carries it out says more */
+    /* Whoever carries it out knows more: which backend, and whether anything is missing. */
+    if (strcmp(pointer, "/backend") != 0 && strcmp(pointer, "/allow_partial") != 0)
         result_warn(result, "%s (policy %s)", text, pointer);
 }
 
