@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from support import ENV, ROOT, eventually, marker
-from tier2 import UID, USER, applied, inside, mine, outside, own, refusing  # noqa: F401
+from tier2 import UID, USER, applied, inside, mine, missing, outside, own, refusing  # noqa: F401
 
 
 # --- network, ipc --------------------------------------------------------------------------------
