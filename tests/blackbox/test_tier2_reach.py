@@ -4,6 +4,7 @@ import os
 import pathlib
 import signal
 import socket
+import stat
 import subprocess
 
 import pytest
@@ -187,3 +188,22 @@ def test_devices(inside, options, mine):
     r = inside(DEVICES, *options, cwd=mine)
     assert r.answer == ["ok"] * 3 + ["EACCES"] * 2
     applied(r, "devices")
+
+
+def test_device_nodes_in_a_bind_can_be_opened_and_the_ledger_says_so(inside, mine):
+    if not ROOT:
+        pytest.skip("only root can make the node")
+    node = mine / "node"
+    try:
+        os.mknod(node, 0o666 | stat.S_IFCHR, os.makedev(1, 9))
+    except PermissionError:
+        pytest.skip("this root may not make one")
+    os.chmod(node, 0o666)
+    code = f"say(tried(lambda: os.close(os.open({str(node)!r}, os.O_RDONLY))))"
+    assert outside(code) == "ok"
+    assert inside(code).answer == "EACCES"
+    r = inside(code, "--ro", mine)
+    assert r.answer == "ok", "the gap is real"
+    missing(r, "devices")
+    r = inside(code, "--profile", "limits", cwd=mine)
+    assert "outside of /dev" in r.doc["enforced"]["devices"]["details"]
