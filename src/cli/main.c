@@ -4,8 +4,10 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/nearest.h"
 #include "cli/audit.h"
 #include "cli/call.h"
@@ -45,6 +47,7 @@ static const struct command commands[] = {
     {"policy", "show, check, normalize policies; make one from effects", run_policy},
     {"doctor", "what this host can enforce, why not, and how to get it", cli_doctor},
 };
+#define STACK_MIN (128u * 1024)
 #define COMMAND_COUNT (sizeof commands / sizeof commands[0])
 
 static void put_help(void)
@@ -97,6 +100,17 @@ static void reserve_standard_streams(void)
     }
 }
 
+/* With less the kernel would end us in the middle, without a word; there is no room for a message of ours. */
+static bool has_stack(void)
+{
+    static const char words[] = "cordon: the stack is too small: ulimit -s 128 or more is needed\n";
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_STACK, &limit) < 0 || limit.rlim_cur >= STACK_MIN)
+        return true;
+    (void)fd_write_all(STDERR_FILENO, words, sizeof words - 1);
+    return false;
+}
+
 static bool is_called(const char *word, const char *name)
 {
     const char *slash = word == NULL ? NULL : strrchr(word, '/');
@@ -135,6 +149,8 @@ static int dispatch(int argc, char **argv)
 int main(int argc, char **argv)
 {
     reserve_standard_streams();
+    if (!has_stack())
+        return EXIT_SETUP;
     message_start();
     const int status = dispatch(argc, argv);
     if (fflush(stdout) == 0 && ferror(stdout) == 0)

@@ -120,6 +120,12 @@ def test_closed_streams(closed, place):
         assert out == b"out\n"
 
 
+@pytest.mark.parametrize("kib,rc", [(24, 125), (64, 125), (128, 0)])
+def test_a_small_stack(kib, rc):
+    r = cordon("run", "--", "true", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_STACK, (kib << 10, kib << 10)))
+    assert r.rc == rc and (b"stack" in r.err) == (rc == 125), r.told()
+
+
 ANSWERS = {"result": ["run", "--json", "--", "true"], "text": ["run", "--format", "text", "--", "true"],
            "output": ["run", "--", "echo", "x"], "plan": ["run", "--dry-run", "--", "true"], "version": ["--version"],
            "help": ["--help"], "help of run": ["run", "--help"], "help of test": ["test", "--help"],
