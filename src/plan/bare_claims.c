@@ -106,7 +106,7 @@ static void processes(struct plan_build *b)
 
     c = &plan->claims[CAP_PRIVILEGES];
     if (plan->seccomp == SECCOMP_OFF)
-        claim_cannot(c, "without the filter every file of the caller's can be made set-user-ID: Landlock does not see it");
+        claim_cannot(c, "without the filter every file of the caller's can be made set-user-ID, which Landlock lets pass");
     else if (c->mechanism != NULL)
         claim_holds(c, "no_new_privs", PROOF_NO_CAPS | PROOF_NO_NEW_PRIVS | PROOF_IDENTITY);
 }

@@ -36,7 +36,8 @@ bool plan_bwrap_details(const struct plan *plan, enum capability c, struct plan_
     switch (c) {
     case CAP_FILESYSTEM:
         return SAY("made by bwrap, which finds sources by their names: listed ones compared with what was named; flags "
-                   "read back from mountinfo; no second layer: Landlock would forbid bwrap its mounts; the number of files in a tmpfs is not limited%s",
+                   "read back from mountinfo; no second layer: Landlock would forbid bwrap its mounts; the number of "
+                   "files in a tmpfs is not limited%s",
                    plan->policy->protect.count == 0 ? ""
                                                     : "; protected names that do not exist yet are not covered");
     case CAP_ENVIRONMENT:
