@@ -54,9 +54,12 @@ static int replace_file(struct copy *c, int from, const struct stat *st, const s
         return fd;
     struct stat now;
     int rc = fstat(fd, &now) < 0 ? -errno : 0;
-    if (rc == 0 && S_ISREG(old->st_mode) &&
-        (now.st_uid != old->st_uid || now.st_gid != old->st_gid))
-        rc = fchown(fd, old->st_uid, old->st_gid) < 0 ? -errno : 0;
+    if (rc == 0 && S_ISREG(old->st_mode)) {
+        if (now.st_uid != old->st_uid || now.st_gid != old->st_gid)
+            rc = fchown(fd, old->st_uid, old->st_gid) < 0 ? -errno : 0;
+        if (rc == 0) /* before the mode is there: its group's bits are the mask of an ACL */
+            rc = descriptor_drop_acl(fd);
+    }
     if (rc == 0)
         rc = fill_file(c, from, st, fd);
     if (rc < 0) {

@@ -197,8 +197,7 @@ static int copy_xattrs(int from, int to)
     return rc < 0 ? rc : count;
 }
 
-/* A directory may give its new files an ACL; the file that is replaced need not have had one. */
-static int drop_inherited_acl(int fd)
+int descriptor_drop_acl(int fd)
 {
     if (flistxattr(fd, NULL, 0) <= 0 || fremovexattr(fd, "system.posix_acl_access") == 0)
         return 0;
@@ -213,7 +212,7 @@ int descriptor_copy_metadata(int from, const struct stat *st, int to)
     const bool owner = now.st_uid != st->st_uid || now.st_gid != st->st_gid;
     if (owner && fchown(to, st->st_uid, st->st_gid) < 0)
         return -errno;
-    int rc = drop_inherited_acl(to);
+    int rc = descriptor_drop_acl(to);
     if (rc == 0 && from >= 0)
         rc = copy_xattrs(from, to);
     if (rc < 0)

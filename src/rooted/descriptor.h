@@ -31,6 +31,9 @@ void copier_free(struct copier *c);
 /* Content only, from offset 0 to an empty file; holes stay holes. The bytes, or -errno. */
 int64_t copier_copy(struct copier *c, int from, const struct stat *st, int to);
 
+/* Takes the ACL away that a directory may give to its new files. */
+int descriptor_drop_acl(int fd);
+
 /*
  * Gives `to`, which replaces `from`, its owner, mode, extended attributes and ACLs. Not the
  * set-id bits and file capabilities, which the kernel takes away on every write as well. `from` is

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -160,19 +161,33 @@ static int write_in_place(struct cordon_root *root, int fd, const void *data, si
     return rc;
 }
 
+/*
+ * What a file allows that will replace one of this mode: whoever opens it before it is complete
+ * keeps it open. It begins with a group that need not be the right one, and with the ACL that its
+ * directory may give it, of which the group's bits are the mask: so group and others get what
+ * the old file gives to both. Where that one has an ACL, which may say less, they get nothing.
+ */
+static mode_t first_mode(mode_t mode, bool attributes)
+{
+    const mode_t both = attributes ? 0 : mode >> 3 & mode & 7;
+    return (mode & 0700) | both << 3 | both;
+}
+
 static int replace_by_rename(struct cordon_root *root, const struct writing *w, const void *data,
                              size_t len)
 {
     const struct resolve_place *place = &w->place;
     const bool exists = w->fd >= 0 || w->plain;
+    const bool attributes = w->fd >= 0 && flistxattr(w->fd, NULL, 0) != 0; /* or not known */
     char temporary[TEMPORARY_NAME_MAX];
     FD_AUTO fd =
-        temporary_create(root, place->dir, exists ? place->st.st_mode & 0777 : 0666, temporary);
+        temporary_create(root, place->dir,
+                         exists ? first_mode(place->st.st_mode, attributes) : 0666, temporary);
     if (fd < 0)
         return fd;
     int rc = fd_write_all(fd, data, len);
     if (rc == 0 && exists) {
-        rc = descriptor_copy_metadata(w->fd, &place->st, fd);
+        rc = descriptor_copy_metadata(attributes ? w->fd : -1, &place->st, fd);
         if (rc < 0 && rc != -ENOSPC && rc != -EDQUOT)
             rc = -EPERM; /* what it has cannot be given to another file */
     }
