@@ -172,7 +172,11 @@ int cordon_root_append_file(struct cordon_root *root, const char *path, const vo
 int cordon_root_write_file(struct cordon_root *root, const char *path, const void *data,
                            size_t len, bool save_last, struct cordon_root_error *err);
 
-/* `patch` is the JSON text of a list of hunks, `sha256` that of the content it was made from. */
+/*
+ * `patch` is the JSON text of a list of hunks, `sha256` that of the content it was made from. Check
+ * and write are one step for every writer of this root, and for patches of other roots and processes
+ * (where the file system has flock); EBUSY if one of those holds the file for five seconds.
+ */
 int cordon_root_write_patch(struct cordon_root *root, const char *path, const char *patch,
                             size_t patch_len, const char *sha256, bool save_last,
                             struct cordon_root_error *err);
