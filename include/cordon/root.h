@@ -168,7 +168,13 @@ const struct cordon_root_constant *cordon_root_constants(size_t *count);
 int cordon_root_append_file(struct cordon_root *root, const char *path, const void *data,
                             size_t len, struct cordon_root_error *err);
 
-/* Atomic: a reader sees the old content or the new. save_last: remember it for watchers. */
+/*
+ * Atomic: a reader sees the old content or the new. Not where it has to write in place: a file with
+ * several names (CORDON_ROOT_ALLOW_HARDLINK, _UNSAFE), a directory that cannot be written, an owner or
+ * a group that cannot be given, a name that is a mount. There the old content is kept if there is
+ * no room for the new; a reader may see a mixture, and a crash may leave one.
+ * save_last: remember it for watchers.
+ */
 int cordon_root_write_file(struct cordon_root *root, const char *path, const void *data,
                            size_t len, bool save_last, struct cordon_root_error *err);
 

@@ -29,10 +29,9 @@ static int step(struct copy *c, uint64_t bytes)
     return c->options.progress(c->options.user, c->entries, c->bytes) != 0 ? -ECANCELED : 0;
 }
 
-/* Content, permission bits and, if asked, times of an open file. Set-id bits are not copied. */
-static int fill_file(struct copy *c, int from, const struct stat *st, int to)
+/* After its content: permission bits and, if asked, times. Set-id bits are not copied. */
+static int finish_file(struct copy *c, int64_t bytes, const struct stat *st, int to)
 {
-    int64_t bytes = copier_copy(&c->copier, from, st, to);
     if (bytes < 0)
         return (int)bytes;
     struct stat now;
@@ -42,6 +41,11 @@ static int fill_file(struct copy *c, int from, const struct stat *st, int to)
     if (c->options.preserve_timestamps && futimens(to, times) < 0)
         return -errno;
     return step(c, (uint64_t)bytes);
+}
+
+static int fill_file(struct copy *c, int from, const struct stat *st, int to)
+{
+    return finish_file(c, copier_copy(&c->copier, from, st, to), st, to);
 }
 
 /* The copy takes the place of the file, and stays its owner's: a service may run as root. */
@@ -98,7 +102,7 @@ int copy_file_to(struct copy *c, int from, const struct stat *st, int dir, const
 
 int copy_file_into(struct copy *c, int from, const struct stat *st, int to)
 {
-    return ftruncate(to, 0) < 0 ? -errno : fill_file(c, from, st, to);
+    return finish_file(c, copier_copy_over(&c->copier, from, st, to), st, to);
 }
 
 static int copy_link(struct copy *c, int from_dir, const char *from, int dir, const char *name)

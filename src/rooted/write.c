@@ -151,11 +151,14 @@ void writing_release(struct writing *w)
     resolve_place_release(&w->place);
 }
 
+/* Cut last: a file with less in it than before would be lost if there is no room for the rest. */
 static int write_in_place(struct cordon_root *root, int fd, const void *data, size_t len)
 {
-    if (ftruncate(fd, 0) < 0)
-        return -errno;
-    int rc = fd_write_all(fd, data, len);
+    int rc = descriptor_reserve(fd, (off_t)len);
+    if (rc == 0)
+        rc = fd_write_all(fd, data, len);
+    if (rc == 0 && ftruncate(fd, (off_t)len) < 0)
+        rc = -errno;
     if (rc == 0 && root->sync != CORDON_ROOT_SYNC_NONE && fsync(fd) < 0)
         rc = -errno;
     return rc;

@@ -367,7 +367,7 @@ class Root:
     # -- changing
 
     def write_bytes(self, path: PathLike, data: bytes) -> int:
-        """A reader sees the old content or the new, never a part."""
+        """A reader sees the old content or the new, never a part; unless it has to be written in place."""
         self._call("write_file", self._path(path), data, len(data), False)
         return len(data)
 
