@@ -198,6 +198,7 @@ int cordon_root_make_patch(const char *from, size_t from_len, const char *to, si
 
 int cordon_root_truncate(struct cordon_root *root, const char *path, int64_t len,
                          struct cordon_root_error *err);
+/* Set-user-ID and set-group-ID are for directories only (EPERM), but with CORDON_ROOT_UNSAFE. */
 int cordon_root_chmod(struct cordon_root *root, const char *path, uint32_t mode,
                       struct cordon_root_error *err);
 int cordon_root_utimes(struct cordon_root *root, const char *path, double atime_s, double mtime_s,
