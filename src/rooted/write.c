@@ -63,9 +63,9 @@ static bool look_plain(struct cordon_root *root, struct resolve_place *place)
     return len == 0;
 }
 
-static int open_name(const struct resolve_place *place, int flags)
+int write_open_name(int dir, const char *name, int flags)
 {
-    int fd = openat(place->dir, place->name,
+    int fd = openat(dir, name,
                     flags | GUARD(open_leaf, O_NOFOLLOW) | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0666);
     return fd >= 0 ? fd : errno == ENXIO ? -EINVAL : -errno;
 }
@@ -78,7 +78,7 @@ static int open_leaf(struct cordon_root *root, int flags, struct writing *w)
     w->plain = w->whole && look_plain(root, &w->place);
     if (w->plain || (w->whole && !w->place.exists))
         return 0;
-    int fd = open_name(&w->place, flags);
+    int fd = write_open_name(w->place.dir, w->place.name, flags);
     if (fd >= 0 || (fd == -ENOENT && (flags & O_CREAT) == 0)) {
         w->fd = fd >= 0 ? fd : -1;
         return 0;
@@ -201,6 +201,11 @@ static int replace_by_rename(struct cordon_root *root, const struct writing *w, 
     return write_commit(root, place->dir, &fd, temporary, place->name);
 }
 
+bool write_denied(int rc)
+{
+    return rc == -EACCES || rc == -EPERM || rc == -EROFS || rc == -EBUSY;
+}
+
 int write_replace(struct cordon_root *root, struct writing *w, const void *data, size_t len)
 {
     if (w->fd >= 0) {
@@ -214,12 +219,10 @@ int write_replace(struct cordon_root *root, struct writing *w, const void *data,
             return write_in_place(root, w->fd, data, len);
     }
     int rc = replace_by_rename(root, w, data, len);
-    /* A directory that is not ours to change, a foreign owner, a name that is a mount. */
-    const bool denied = rc == -EACCES || rc == -EPERM || rc == -EROFS || rc == -EBUSY;
-    if (!denied || (w->fd < 0 && !w->plain))
+    if (!write_denied(rc) || (w->fd < 0 && !w->plain))
         return rc;
     if (w->plain) {
-        rc = open_name(&w->place, O_WRONLY);
+        rc = write_open_name(w->place.dir, w->place.name, O_WRONLY);
         if (rc < 0)
             return rc;
         w->fd = rc;
