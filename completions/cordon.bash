@@ -10,7 +10,7 @@ _cordon_run='--profile=stage|module|limits|test|agent --policy=@file --within=@f
 --seccomp=default|strict|off --on-forbidden=errno|kill
 --require=wall_time|cpu_time|memory|pids|open_files|output|filesystem|network|syscalls|privileges|environment|processes|ipc|devices
 --uid=nobody|caller --allow-partial --backend=auto|native|bwrap|posix|none --unsafe-no-isolation
---tty --stdin=none --result=@file --json --stdout-file=@file --stderr-file=@file
+--tty --stdin=none --die-with=@none --result=@file --json --stdout-file=@file --stderr-file=@file
 --exit=child|normalized --format=text --trace-id=@none --progress --quiet --dry-run --help'
 _cordon_call="--extensions=@dir --list --no-sandbox --timeout=@none --audit-log=@file
 --exit=child|normalized|apcore ${_cordon_run/--exit=child|normalized /}"

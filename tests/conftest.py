@@ -10,6 +10,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 import backends  # noqa: E402
 import extensions  # noqa: E402
+import guarded  # noqa: E402
 import support  # noqa: E402
 
 
@@ -26,6 +27,18 @@ def place():
 def modules(place):
     """Modules for `cordon call`, and calls of them."""
     return extensions.Modules(place / "extensions")
+
+
+@pytest.fixture
+def project(place):
+    """A project for `cordon test`."""
+    return guarded.make_project(place)
+
+
+@pytest.fixture
+def suite(project):
+    """The same with a suite of its own, which writes to all the wrong places."""
+    return guarded.add_suite(project)
 
 
 @pytest.fixture(scope="session")

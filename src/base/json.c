@@ -578,6 +578,23 @@ void json_bytes(struct json_writer *w, const char *data, size_t len)
     put_bytes(w->out, data, len);
 }
 
+void json_base64(struct json_writer *w, const char *data, size_t len)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    separate(w);
+    buf_append(w->out, "\"", 1);
+    for (size_t i = 0; i < len; i += 3) {
+        char four[4];
+        uint32_t bits = 0;
+        for (size_t k = 0; k < 3; k++)
+            bits = bits << 8 | (i + k < len ? (unsigned char)data[i + k] : 0);
+        for (size_t k = 0; k < 4; k++)
+            four[k] = i + k > len ? '=' : digits[bits >> (18 - 6 * k) & 63];
+        buf_append(w->out, four, sizeof four);
+    }
+    buf_append(w->out, "\"", 1);
+}
+
 void json_string(struct json_writer *w, const char *text)
 {
     if (text == NULL)

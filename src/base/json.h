@@ -80,4 +80,5 @@ void json_int(struct json_writer *w, int64_t value);
 void json_uint(struct json_writer *w, uint64_t value);
 void json_string(struct json_writer *w, const char *text); /* NULL is written as null */
 void json_bytes(struct json_writer *w, const char *data, size_t len);
+void json_base64(struct json_writer *w, const char *data, size_t len);
 void json_value(struct json_writer *w, const struct json *value); /* a parsed value again */

@@ -48,7 +48,6 @@ int fs_arg_mode(struct fs *fs, const char *text, uint32_t *out); /* octal */
 /* ---- values ---- */
 
 void fs_put_stat(struct json_writer *w, const struct cordon_root_stat *st);
-void fs_put_base64(struct json_writer *w, const char *data, size_t len);
 void fs_put_error(struct json_writer *w, const struct cordon_root_error *err);
 void fs_put_line(struct buf *out, const char *text); /* escaped, with a newline */
 void fs_put_counters(struct json_writer *w, const struct cordon_root_counters *n);

@@ -204,26 +204,6 @@ void fs_put_stat(struct json_writer *w, const struct cordon_root_stat *st)
     json_end(w, '}');
 }
 
-void fs_put_base64(struct json_writer *w, const char *data, size_t len)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    char *out = malloc((len + 2) / 3 * 4 + 1);
-    size_t n = 0;
-    for (size_t i = 0; out != NULL && i < len; i += 3) {
-        uint32_t bits = 0;
-        for (size_t k = 0; k < 3; k++)
-            bits = bits << 8 | (i + k < len ? (unsigned char)data[i + k] : 0);
-        for (size_t k = 0; k < 4; k++)
-            out[n++] = digits[bits >> (18 - 6 * k) & 63];
-        if (i + 2 >= len)
-            out[n - 1] = '=';
-        if (i + 1 >= len)
-            out[n - 2] = '=';
-    }
-    json_bytes(w, out != NULL ? out : "", n);
-    free(out);
-}
-
 void fs_put_error(struct json_writer *w, const struct cordon_root_error *err)
 {
     json_begin(w, '{');

@@ -56,7 +56,7 @@ static int put_data(struct fs *fs, const struct cordon_root_data *d, bool as_tex
     else if (as_text)
         json_bytes(&fs->w, d->data, d->len);
     else
-        fs_put_base64(&fs->w, d->data, d->len);
+        json_base64(&fs->w, d->data, d->len);
     return 0;
 }
 
@@ -204,7 +204,7 @@ static void put_dirent(struct json_writer *w, const struct cordon_root_entry *e,
     json_begin(w, '{');
     json_key(w, "name");
     if (bytes)
-        fs_put_base64(w, name, strlen(name));
+        json_base64(w, name, strlen(name));
     else
         json_string(w, name);
     json_key(w, "parentPath");
@@ -237,7 +237,7 @@ static int do_readdir(struct fs *fs)
         else if (fs_flag(o, "withFileTypes"))
             put_dirent(&fs->w, &l.entries[i], bytes);
         else if (bytes)
-            fs_put_base64(&fs->w, l.entries[i].name, strlen(l.entries[i].name));
+            json_base64(&fs->w, l.entries[i].name, strlen(l.entries[i].name));
         else
             json_string(&fs->w, l.entries[i].name);
     }

@@ -55,9 +55,9 @@ static void put_result(struct fs *fs, const struct cordon_root_tool_result *r)
     struct json_writer *w = &fs->w;
     json_begin(w, '{');
     json_key(w, "stdout");
-    fs_put_base64(w, r->out.data, r->out.len);
+    json_base64(w, r->out.data, r->out.len);
     json_key(w, "stderr");
-    fs_put_base64(w, r->err.data, r->err.len);
+    json_base64(w, r->err.data, r->err.len);
     json_key(w, "code");
     if (r->code < 0)
         json_null(w);

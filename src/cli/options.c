@@ -1,6 +1,7 @@
 #include "cli/options.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -198,6 +199,15 @@ static int apply_trace_id(const struct option_use *use, const char *value)
     return option_string(use, value);
 }
 
+static int apply_die_with(const struct option_use *use, const char *value)
+{
+    uint64_t number = 0;
+    if (parse_u64(value, &number) < 0 || number == 0 || number > INT_MAX)
+        return option_not(use, value, "the number of a process", "to end with a shell: --die-with $$");
+    ((struct run_options *)use->target)->die_with = (int)number;
+    return 0;
+}
+
 static const char *const exit_names[] = {[EXIT_CHILD] = "child", [EXIT_NORMALIZED] = "normalized"};
 static const struct policy_words exit_words = {exit_names, 2};
 
@@ -250,6 +260,7 @@ static const struct option run_options_table[] = {
     {"tty", NULL, "a pseudo-terminal, for interactive programs", option_flag, OPT(tty), NULL,
      false},
     {"stdin", "none", "give the command no input", apply_only_word, OPT(stdin_none), "none", false},
+    {"die-with", "PID", "end at once when this process ends", apply_die_with, 0, NULL, false},
     {"result", "FILE|fd:N", "write the result document there", option_string, OPT(result), NULL,
      false},
     {"json", NULL, "capture the output, print the result on stdout", option_flag, OPT(json), NULL,

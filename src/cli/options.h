@@ -19,6 +19,7 @@ struct run_options {
     const char *within_spec;
     const struct policy *ceiling; /* the document of --within; NULL: not given */
 
+    int die_with; /* the process with which the run ends; 0: none */
     bool tty;
     bool stdin_none;
     bool unsafe_no_isolation;

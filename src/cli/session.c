@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -16,9 +17,11 @@
 #include "cli/terminal.h"
 #include "cli/violation.h"
 #include "result/ending.h"
+#include "sys/pidfd.h"
 #include "wire/result_json.h"
 
 #define DOCUMENT_MAX (1024u * 1024 * 1024)
+#define DOCUMENT_USUAL (8u * 1024) /* without output: at once, and not bit by bit */
 #define EXIT_SETUP 125
 
 extern char **environ;
@@ -59,6 +62,40 @@ static int open_signals(struct session *s)
     return s->signals < 0 ? -errno : 0;
 }
 
+static int next_signal(int signals)
+{
+    struct signalfd_siginfo info;
+    return read(signals, &info, sizeof info) == (ssize_t)sizeof info ? (int)info.ssi_signo : 0;
+}
+
+/* Of the descriptor that watch_process() made. */
+static int next_event(int events)
+{
+    struct epoll_event event;
+    if (epoll_wait(events, &event, 1, 0) != 1)
+        return 0;
+    return event.data.fd < 0 ? SIGKILL : next_signal(event.data.fd);
+}
+
+/*
+ * The end of a process is one more signal, and not to be argued with. By a descriptor, and not by
+ * the kernel's parent-death signal: that one is sent when the parent's thread ends.
+ */
+static int watch_process(struct session *s)
+{
+    struct epoll_event signals = {.events = EPOLLIN, .data.fd = s->signals};
+    struct epoll_event process = {.events = EPOLLIN | EPOLLONESHOT, .data.fd = -1};
+    int pidfd = (int)sys_call(SYS_pidfd_open, s->options.die_with, 0);
+    if (pidfd < 0)
+        return pidfd;
+    int events = epoll_create1(EPOLL_CLOEXEC);
+    if (events < 0 || epoll_ctl(events, EPOLL_CTL_ADD, s->signals, &signals) < 0 ||
+        epoll_ctl(events, EPOLL_CTL_ADD, pidfd, &process) < 0)
+        return -errno;
+    s->signals = events; /* both descriptors are in use until this process ends */
+    return 0;
+}
+
 /* Files for the caller, opened before the payload exists. */
 static int open_outputs(struct session *s)
 {
@@ -70,17 +107,24 @@ static int open_outputs(struct session *s)
     return r;
 }
 
+static void digest_policy(struct session *s)
+{
+    if (s->policy_sha256[0] == '\0' && policy_sha256(&s->options.policy, s->policy_sha256) < 0)
+        s->policy_sha256[0] = '\0';
+}
+
 static int make_document(struct session *s, struct buf *text)
 {
     struct utsname host;
-    char sha[65];
+    digest_policy(s); /* of a run that never was */
+    (void)buf_reserve(text, DOCUMENT_USUAL);
     /* Already JSON; a number is the kind of value that is written as its text stands. */
     const struct json value = {.type = JSON_REAL, .text = s->value.data, .len = s->value.len};
     const struct result_context context = {
         .cmd = s->options.command,
         .cmd_count = (size_t)s->options.command_count,
         .profile = policy_profile_name(s->options.policy.profile),
-        .policy_sha256 = policy_sha256(&s->options.policy, sha) == 0 ? sha : NULL,
+        .policy_sha256 = s->policy_sha256[0] != '\0' ? s->policy_sha256 : NULL,
         .kernel = uname(&host) == 0 ? host.release : NULL,
         .bwrap_path = s->result.bwrap_path[0] == '\0' ? NULL : s->result.bwrap_path,
         .module_id = s->module_id,
@@ -229,12 +273,6 @@ void session_refuse(struct session *s)
         ledger_fill(&s->result.ledger, &s->run.plan, 0, false);
 }
 
-static int next_signal(int signals)
-{
-    struct signalfd_siginfo info;
-    return read(signals, &info, sizeof info) == (ssize_t)sizeof info ? (int)info.ssi_signo : 0;
-}
-
 /* Until the run is over: its own events, the caller's terminal, the live line. */
 static void watch_run(struct backend_run *run, struct cli_terminal *terminal, struct progress *progress)
 {
@@ -257,6 +295,8 @@ static void carry_out(struct session *s, struct cli_terminal *terminal, struct p
 {
     struct backend_run *run = &s->run;
     bool over = backend_start(run) < 0;
+    if (wants_document(s))
+        digest_policy(s); /* while the others begin, not while somebody waits for the document */
     cli_terminal_pass_keys(terminal);
     if (s->options.progress)
         progress_begin(progress, run);
@@ -296,7 +336,7 @@ static void supervise(struct session *s)
         .before_output = s->options.progress ? progress_erase : NULL,
         .user = &progress,
         .signals = s->signals,
-        .next_signal = next_signal,
+        .next_signal = s->options.die_with != 0 ? next_event : next_signal,
         .death_signal = true,
         .quick_end = true,
         .last = true,
@@ -323,12 +363,20 @@ static void supervise(struct session *s)
     s->lost = run->lost_output;
 }
 
-void session_run(struct session *s)
+/* What can end the run from outside. */
+static int watch_caller(struct session *s)
 {
     struct cordon_error *err = &s->result.error;
     int r = open_signals(s);
-    if (r < 0) {
-        err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, -r, "watch signals", "signalfd");
+    if (r < 0)
+        return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, -r, "watch signals", "signalfd");
+    r = s->options.die_with == 0 ? 0 : watch_process(s);
+    return r == 0 ? 0 : err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, -r, "watch the process of", "--die-with");
+}
+
+void session_run(struct session *s)
+{
+    if (watch_caller(s) < 0) {
         session_refuse(s);
         return;
     }

@@ -29,6 +29,7 @@ struct session {
     bool tell_violations;    /* on stderr, when they happen */
     struct violation_notes notes;
 
+    char policy_sha256[65]; /* of the document; empty: not made */
     const char *module_id; /* NULL unless a module is called */
     struct buf value;      /* JSON text that it returned; empty: none */
 };

@@ -15,9 +15,13 @@
 #define ARGUMENTS_MAX (64u * 1024 * 1024)
 #define PATH_SIZE 4096
 
+/* Which of the descriptors it is. */
+enum { ARGUMENTS, STATUS, FIRST_OTHER };
+
 struct arguments {
-    struct layer_bwrap *self;
+    const struct layer_bwrap *self;
     const struct plan *plan;
+    size_t next;     /* of the others, which come in the order of their arguments */
     struct buf text; /* words, a NUL behind each */
     struct buf last; /* what comes when everything stands */
     struct cordon_error *err;
@@ -47,26 +51,26 @@ static void put_target(struct buf *out, const char *target)
     put(out, target);
 }
 
-/* The number under which bwrap will have it; -errno. */
-static int give(struct arguments *a, int fd)
+static void put_descriptor(struct buf *out, size_t index)
 {
-    struct layer_bwrap *self = a->self;
-    fd = fd_above_standard(fd);
-    if (fd < 0)
-        return fd;
-    if (self->count == BWRAP_MAX_FDS) {
-        fd_close(&fd);
-        return -EMFILE;
-    }
-    self->fds[self->count] = fd;
-    return BWRAP_FIRST_FD + (int)self->count++;
+    put_number(out, BWRAP_FIRST_FD + index);
 }
 
-/* Bytes behind a descriptor, to be read from their beginning. */
+/* To be read from their beginning. */
+static int write_bytes(const struct arguments *a, size_t index, const void *data, size_t len)
+{
+    const int fd = a->self->fds[index];
+    int r = fd_write_all(fd, data, len);
+    if (r == 0 && lseek(fd, 0, SEEK_SET) < 0)
+        r = -errno;
+    return r < 0 ? fail(a->err, -r, "hand over bytes to") : 0;
+}
+
+/* Bytes behind the next descriptor, and its number as the last word of an option. */
 static int give_bytes(struct arguments *a, const void *data, size_t len)
 {
-    int fd = fd_from_memory(data, len);
-    return fd < 0 ? fail(a->err, -fd, "hand over bytes to") : give(a, fd);
+    put_descriptor(&a->text, a->next);
+    return write_bytes(a, a->next++, data, len);
 }
 
 static void put_namespaces(struct arguments *a)
@@ -194,15 +198,12 @@ static int put_bind(struct arguments *a, size_t index)
 
 static int put_file(struct arguments *a, const struct plan_step *step)
 {
-    int fd = give_bytes(a, step->source, strlen(step->source));
-    if (fd < 0)
-        return fd;
     put(&a->text, "--perms");
     put(&a->text, "0444");
     put(&a->text, "--file");
-    put_number(&a->text, (uint64_t)fd);
+    int r = give_bytes(a, step->source, strlen(step->source));
     put_target(&a->text, step->target);
-    return 0;
+    return r;
 }
 
 /* bwrap's own pid 1 has no filter and can be traced: its files are covered, and the gate does the rest. */
@@ -248,33 +249,30 @@ static int put_step(struct arguments *a, size_t index)
     }
 }
 
-static int put_filter(struct arguments *a)
+static const struct sock_fprog *filter_of(const struct plan *plan)
 {
-    const struct plan *plan = a->plan;
     const struct seccomp_choice choice = {.level = plan->seccomp,
                                           .on_forbidden = plan->on_forbidden,
                                           .deny_memfd = plan->deny_memfd,
                                           .world = WORLD_OWN};
-    const struct sock_fprog *program = layer_seccomp_program(&choice);
+    return layer_seccomp_program(&choice);
+}
+
+static int put_filter(struct arguments *a)
+{
+    const struct sock_fprog *program = filter_of(a->plan);
     if (program == NULL)
         return 0;
-    int fd = give_bytes(a, program->filter, program->len * sizeof program->filter[0]);
-    if (fd < 0)
-        return fd;
     put(&a->text, "--seccomp");
-    put_number(&a->text, (uint64_t)fd);
-    return 0;
+    return give_bytes(a, program->filter, program->len * sizeof program->filter[0]);
 }
 
 static int put_all(struct arguments *a)
 {
     put_namespaces(a);
     put_environment(a);
-    int status = give_bytes(a, "", 0);
-    if (status < 0)
-        return status;
     put(&a->text, "--json-status-fd");
-    put_number(&a->text, (uint64_t)status);
+    put_descriptor(&a->text, STATUS);
     int r = put_filter(a);
     for (size_t i = 0; r == 0 && i < a->plan->step_count; i++)
         r = put_step(a, i);
@@ -304,27 +302,46 @@ static int make_argv(struct layer_bwrap *self, const struct plan *plan)
     return 0;
 }
 
-int layer_bwrap_prepare(struct layer_bwrap *self, const struct plan *plan, struct cordon_error *err)
+/* How many descriptors bwrap reads or writes, but for the standard ones. */
+static size_t descriptors_of(const struct plan *plan)
+{
+    size_t count = FIRST_OTHER + (filter_of(plan) != NULL ? 1 : 0);
+    for (size_t i = 0; i < plan->step_count; i++)
+        count += plan->steps[i].kind == STEP_FILE ? 1 : 0;
+    return count;
+}
+
+static int open_empty(int *out)
+{
+    int fd = fd_from_memory("", 0);
+    *out = fd < 0 ? fd : fd_above_standard(fd);
+    return *out < 0 ? *out : 0;
+}
+
+int layer_bwrap_open(struct layer_bwrap *self, const struct plan *plan, struct cordon_error *err)
+{
+    const size_t count = descriptors_of(plan);
+    int r = count > BWRAP_MAX_FDS ? -EMFILE : open_empty(&self->messages);
+    while (r == 0 && self->count < count) {
+        r = open_empty(&self->fds[self->count]);
+        self->count += r == 0 ? 1 : 0;
+    }
+    if (r == 0)
+        r = make_argv(self, plan);
+    return r < 0 ? fail(err, -r, "prepare") : 0;
+}
+
+int layer_bwrap_fill(const struct layer_bwrap *self, const struct plan *plan, struct cordon_error *err)
 {
     struct arguments a = {.self = self,
                           .plan = plan,
+                          .next = FIRST_OTHER,
                           .text = BUF_INIT(ARGUMENTS_MAX),
                           .last = BUF_INIT(ARGUMENTS_MAX),
                           .err = err};
-    int r = give_bytes(&a, "", 0); /* the arguments come first, and are known last */
-    if (r >= 0)
-        r = put_all(&a);
+    int r = put_all(&a);
     if (r == 0)
-        r = fd_write_all(self->fds[0], a.text.data, a.text.len);
-    if (r == 0 && lseek(self->fds[0], 0, SEEK_SET) < 0)
-        r = -errno;
-    if (r == 0)
-        r = make_argv(self, plan);
-    if (r == 0) {
-        int messages = fd_from_memory("", 0);
-        self->messages = messages < 0 ? messages : fd_above_standard(messages);
-        r = self->messages < 0 ? self->messages : 0;
-    }
+        r = write_bytes(&a, ARGUMENTS, a.text.data, a.text.len);
     buf_free(&a.text);
     buf_free(&a.last);
     return r < 0 && err->kind == CORDON_ERROR_NONE ? fail(err, -r, "prepare") : r;
@@ -338,6 +355,13 @@ void layer_bwrap_release(struct layer_bwrap *self)
     self->count = 0;
 }
 
+void layer_bwrap_forget(const struct layer_bwrap *self)
+{
+    sys_close(self->fds[ARGUMENTS]);
+    for (size_t i = FIRST_OTHER; i < self->count; i++)
+        sys_close(self->fds[i]);
+}
+
 static long read_start(int fd, char *out, size_t size)
 {
     long n = sys_call(SYS_pread64, fd, out, size - 1, 0);
@@ -348,7 +372,7 @@ static long read_start(int fd, char *out, size_t size)
 bool layer_bwrap_executed(const struct layer_bwrap *self)
 {
     char text[1024];
-    return self->count > 1 && read_start(self->fds[1], text, sizeof text) > 0 && strstr(text, "\"exit-code\"") != NULL;
+    return self->count > STATUS && read_start(self->fds[STATUS], text, sizeof text) > 0 && strstr(text, "\"exit-code\"") != NULL;
 }
 
 void layer_bwrap_complaint(const struct layer_bwrap *self, char *out, size_t size)

@@ -2,9 +2,10 @@
  * The tree of a plan as arguments for bwrap, and what else that program is given: all of it by
  * descriptors, so that nothing of it stands in the command line of a process inside.
  *
- * Lifecycle   prepare() and release() in the supervisor. The payload process moves `fds` to the
+ * Lifecycle   open(), fill() and release() in the supervisor: the descriptors before clone, what
+ *             stands behind them while the children begin. The payload process moves `fds` to the
  *             numbers that follow standard error and executes bwrap with them. proven() in init, at
- *             the moment of the payload's exec.
+ *             the moment of the payload's exec; forget() when that has its answer.
  */
 #pragma once
 
@@ -23,8 +24,12 @@ struct layer_bwrap {
 
 #define LAYER_BWRAP_INIT ((struct layer_bwrap){.messages = -1})
 
-int layer_bwrap_prepare(struct layer_bwrap *self, const struct plan *plan, struct cordon_error *err);
+int layer_bwrap_open(struct layer_bwrap *self, const struct plan *plan, struct cordon_error *err);
+int layer_bwrap_fill(const struct layer_bwrap *self, const struct plan *plan, struct cordon_error *err);
 void layer_bwrap_release(struct layer_bwrap *self);
+
+/* Closes what bwrap has read, and keeps what it says. Raw calls. */
+void layer_bwrap_forget(const struct layer_bwrap *self);
 
 /* Whether bwrap reports that it executed the command: it tells an exit code only then. Raw calls. */
 bool layer_bwrap_executed(const struct layer_bwrap *self);

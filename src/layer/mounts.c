@@ -434,17 +434,11 @@ int layer_mounts_build(const struct plan *plan, const struct layer_trees *trees,
 
 int layer_mounts_enter(const struct layer_cover *cover, uint32_t *proof, struct cordon_error *err)
 {
-    /* Old and new root are stacked on "."; until the detach "/.." would reach the old one, so
-     * nobody is released in between. */
     long rc = sys_pivot_root(".", ".");
-    if (rc == 0)
-        rc = sys_umount(".", MNT_DETACH);
     if (rc == 0)
         rc = sys_call(SYS_chdir, "/");
     if (rc < 0)
-        return fail(err, rc, "leave the old root", "/");
-
-    *proof |= PROOF_MOUNTNS;
+        return fail(err, rc, "enter the new root", "/");
     if (!is_readonly("/") || !is_readonly("/proc/sys"))
         *proof &= ~(uint32_t)PROOF_READONLY;
     if (cover != NULL && layer_cover_proven(cover))
@@ -454,9 +448,26 @@ int layer_mounts_enter(const struct layer_cover *cover, uint32_t *proof, struct 
     return 0;
 }
 
-uint64_t layer_mounts_root(void)
+/* 0: this kernel does not tell. */
+static uint64_t mount_at(const char *path)
 {
     struct sys_statx st = {0};
-    sys_call(SYS_statx, AT_FDCWD, "/", 0, SYS_STATX_MNT_ID, &st);
+    sys_call(SYS_statx, AT_FDCWD, path, 0, SYS_STATX_MNT_ID, &st);
     return st.mnt_id;
+}
+
+uint64_t layer_mounts_root(void)
+{
+    return mount_at("/");
+}
+
+bool layer_mounts_alone(uint64_t root)
+{
+    return root != 0 && mount_at("/..") == root;
+}
+
+int layer_mounts_leave(struct cordon_error *err)
+{
+    long rc = sys_umount(".", MNT_DETACH); /* of the two that are stacked there the upper one */
+    return rc < 0 ? fail(err, rc, "leave the old root", "/") : 0;
 }

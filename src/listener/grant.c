@@ -23,11 +23,22 @@ bool grant_matches(const char *pattern, const char *component, size_t len)
     return false;
 }
 
-static bool is_cache(const struct plan_guard *guard, const char *component, size_t len)
+static bool is_among(const char *const *patterns, const char *component, size_t len)
 {
-    for (const char *const *c = guard->caches; c != NULL && *c != NULL; c++) {
-        if (grant_matches(*c, component, len))
+    for (const char *const *p = patterns; p != NULL && *p != NULL; p++) {
+        if (grant_matches(*p, component, len))
             return true;
+    }
+    return false;
+}
+
+bool grant_component(const char *const *patterns, const char *path)
+{
+    while (*path == '/') {
+        const size_t len = strcspn(++path, "/");
+        if (is_among(patterns, path, len))
+            return true;
+        path += len;
     }
     return false;
 }
@@ -38,13 +49,7 @@ static char *beneath(const struct plan_guard *guard, char *path)
     if (!policy_path_beneath(path, guard->root))
         return NULL;
     char *inside = path + (guard->root[1] == '\0' ? 0 : strlen(guard->root));
-    for (const char *p = inside; *p == '/';) {
-        const size_t len = strcspn(++p, "/");
-        if (is_cache(guard, p, len))
-            return inside + 1;
-        p += len;
-    }
-    return NULL;
+    return grant_component(guard->caches, inside) ? inside + 1 : NULL;
 }
 
 /* A name in its directory, found anew. */

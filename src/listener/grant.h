@@ -24,3 +24,5 @@ enum grant_outcome grant_answer(const struct grant *grant, const struct view *vi
 
 /* "__pycache__", or with * for any characters: ".coverage.*". */
 bool grant_matches(const char *pattern, const char *component, size_t len);
+/* One of the components of an absolute path does; `patterns` ends with NULL. */
+bool grant_component(const char *const *patterns, const char *path);

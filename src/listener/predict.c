@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "listener/grant.h"
 #include "listener/task.h"
 #include "sys/files.h"
 
@@ -225,21 +226,18 @@ static bool among_devices(const struct spot *spot)
 }
 
 /*
- * Python keeps bytecode beside its sources, wherever they lie, and goes on without it where it cannot.
- * In the project that is a cache, or a violation; elsewhere only root could, and nobody means it.
+ * What tools keep for themselves wherever they find their things, and go on without where they cannot:
+ * Python its bytecode, cargo its locks and the record of what it used. In the project that is a cache, or
+ * a violation; elsewhere nobody means it.
  */
-static bool is_foreign_bytecode(const struct plan_guard *guard, const struct spot *spot)
+static bool is_foreign_cache(const struct plan_guard *guard, const struct spot *spot)
 {
-    static const char name[] = "/__pycache__";
+    static const char *const directories[] = {"__pycache__", NULL};
+    static const char *const files[] = {".package-cache", ".package-cache-mutate", ".global-cache", NULL};
     char path[PATH_MAX];
     if (spot_text(spot, path) < 0 || (guard->root != NULL && policy_path_beneath(path, guard->root)))
         return false;
-    for (const char *p = strstr(path, name); p != NULL; p = strstr(p + 1, name)) {
-        const char end = p[sizeof name - 1];
-        if (end == '/' || end == '\0')
-            return true;
-    }
-    return false;
+    return grant_component(directories, path) || grant_component(files, strrchr(path, '/'));
 }
 
 struct prediction predict(struct attempt *attempt, const struct spot spots[2], const struct view *view)
@@ -254,7 +252,7 @@ struct prediction predict(struct attempt *attempt, const struct spot spots[2], c
     if (among_devices(culprit))
         return p;
     if (error == 0)
-        error = is_foreign_bytecode(&view->plan->guard, culprit) ? EROFS : outside(view, culprit);
+        error = is_foreign_cache(&view->plan->guard, culprit) ? EROFS : outside(view, culprit);
     p.outcome = error == 0 ? OUTCOME_VIOLATION : OUTCOME_ERROR;
     p.error = error;
     return p;

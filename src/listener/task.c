@@ -7,6 +7,7 @@
 #include "sys/files.h"
 
 #define PAGE 4096u
+#define FIRST_PART 256u /* most paths end within; more would only push the task's data out of the caches */
 #define STATUS_SIZE 4096
 #define PROC_PATH_SIZE 80
 
@@ -21,11 +22,15 @@ int task_bytes(uint32_t task, uint64_t address, void *out, size_t size)
 int task_string(uint32_t task, uint64_t address, char *out, size_t room)
 {
     size_t len = 0;
+    size_t most = FIRST_PART;
     while (len < room) {
         /* Up to the end of a page: what follows may not be mapped. */
         size_t part = PAGE - (size_t)((address + len) % PAGE);
+        if (part > most)
+            part = most;
         if (part > room - len)
             part = room - len;
+        most = PAGE;
         int r = task_bytes(task, address + len, out + len, part);
         if (r < 0)
             return r;

@@ -6,7 +6,7 @@
 
 enum proof {
     PROOF_USERNS = 1 << 0,     /* an id map could be written */
-    PROOF_MOUNTNS = 1 << 1,    /* the root could be changed by pivot_root() */
+    PROOF_MOUNTNS = 1 << 1,    /* the root was changed by pivot_root(), and the old one is gone */
     PROOF_PIDNS = 1 << 2,      /* init is pid 1 */
     PROOF_IPCNS = 1 << 3,      /* another inode than the caller's */
     PROOF_NETNS = 1 << 4,

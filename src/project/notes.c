@@ -58,7 +58,11 @@ const char notes_plugin[] =
     "@pytest.hookimpl(hookwrapper=True, tryfirst=True)\n"
     "def pytest_runtest_protocol(item, nextitem):\n"
     "    _note(item.nodeid)\n"
-    "    yield\n"
+    "    yield\n" /* the next one follows at once */
+    "\n"
+    "\n"
+    "@pytest.hookimpl(tryfirst=True)\n"
+    "def pytest_sessionfinish(session):\n"
     "    _note(\"\")\n"
     "\n"
     "\n"

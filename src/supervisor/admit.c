@@ -138,6 +138,7 @@ void admit_settle(struct admission *a, const struct spawn *s, const struct notif
 {
     sys_close(a->root);
     a->root = -1;
+    layer_bwrap_forget(s->bwrap);
     if (s->quick_end)
         init_defer_teardown(mount_namespace(a, (int)request->task));
 }
@@ -155,7 +156,7 @@ static int payload_status(const struct admission *a, int of_bwrap)
 void admit_close(struct admission *a, struct spawn *s)
 {
     struct shared *shared = s->shared;
-    if (shared->payload_failed)
+    if (shared->payload_failed || latch_look(&shared->worded) != LATCH_OPEN)
         return;
     if (!shared->executing && !shared->failed) {
         char why[256];

@@ -353,6 +353,17 @@ static __attribute__((noinline)) void own_the_stack(void)
         room[i] = 0;
 }
 
+/* The kernel takes its time to return from this: the payload process looks for itself meanwhile. */
+static int leave_old_root(struct spawn *s)
+{
+    int r = layer_mounts_leave(&s->shared->error);
+    if (r < 0)
+        return r;
+    __atomic_or_fetch(&s->shared->proof, PROOF_MOUNTNS, __ATOMIC_RELAXED);
+    latch_set(&s->shared->left, LATCH_OPEN);
+    return 0;
+}
+
 _Noreturn static __attribute__((noinline)) void namespace_init(struct spawn *s)
 {
     int payload_fd = -1;
@@ -377,6 +388,8 @@ _Noreturn static __attribute__((noinline)) void namespace_init(struct spawn *s)
     struct watch watch;
     watch_start(&watch, s);
     latch_set(&s->shared->released, LATCH_OPEN);
+    if (leave_old_root(s) < 0)
+        init_give_up(s, payload);
     sys_close(payload_fd);
     init_settle(s);
     supervise(s, &watch, payload, children);

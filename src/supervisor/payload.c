@@ -14,13 +14,15 @@
 #include "layer/notify.h"
 #include "layer/privileges.h"
 #include "layer/seccomp.h"
-#include "supervisor/spawn.h"
+#include "supervisor/init.h"
 #include "sys/files.h"
 #include "sys/process.h"
 
 /* Where they wait, right behind standard error. */
 #define RULESET_FD 3
 #define LISTEN_FD 4
+
+#define LOOKS 100 /* a fraction of a millisecond */
 
 /* `payload_error` is filled by now; wake init, which may wait for this process. */
 _Noreturn static void give_up(struct spawn *s)
@@ -61,12 +63,23 @@ static int arrange_standard(struct spawn *s, const int stdio[3])
     return 0;
 }
 
+/* Init is held until the exec, so that the end of the supervisor is this process's to see. */
+static void wait_for_words(struct spawn *s)
+{
+    const struct timespec while_ = {.tv_nsec = 100000000};
+    while (latch_wait(&s->shared->worded, &while_) == LATCH_CLOSED)
+        init_tie_to_supervisor(s);
+    if (latch_look(&s->shared->worded) != LATCH_OPEN)
+        sys_exit(1); /* the supervisor knows why */
+}
+
 /* bwrap's descriptors follow the standard ones; what it says is kept apart from the payload's words. */
 static int arrange_for_bwrap(struct spawn *s)
 {
     const int stdio[3] = {s->stdio[0], s->stdio[1], s->bwrap->messages};
     const int count = (int)s->bwrap->count;
     int moved[BWRAP_MAX_FDS];
+    wait_for_words(s);
     long r = arrange_standard(s, stdio);
     if (r < 0)
         return (int)r;
@@ -241,6 +254,25 @@ static int prepare(struct spawn *s, const struct sock_fprog *filter, struct tool
     return 0;
 }
 
+/*
+ * Both roots are stacked until init has detached the old one. To look costs less than to be told, and the
+ * call in which init does it returns late; where looking does not help, init's word does.
+ */
+static int stand_on_new_root(struct spawn *s, uint32_t *seen)
+{
+    struct shared *shared = s->shared;
+    if (layer_mounts_root() != shared->root)
+        return fail(s, -EXDEV, "stand on the new root", "/");
+    for (int i = 0; i < LOOKS; i++) {
+        if (layer_mounts_alone(shared->root)) {
+            *seen |= PROOF_MOUNTNS;
+            return 0;
+        }
+    }
+    latch_wait(&shared->left, NULL); /* should init fail, it ends this process */
+    return 0;
+}
+
 /* Steps in the new root, each of which also holds for everything after exec. */
 static int confine(struct spawn *s, const struct tools *tools)
 {
@@ -248,9 +280,10 @@ static int confine(struct spawn *s, const struct tools *tools)
     struct shared *shared = s->shared;
     uint32_t seen = layer_identity_proven(plan) ? PROOF_IDENTITY : 0;
 
-    if (!plan->bare && layer_mounts_root() != shared->root)
-        return fail(s, -EXDEV, "stand on the new root", "/");
-    long r = sys_call(SYS_chdir, plan->cwd);
+    long r = plan->bare ? 0 : stand_on_new_root(s, &seen);
+    if (r < 0)
+        return (int)r;
+    r = sys_call(SYS_chdir, plan->cwd);
     if (r < 0) {
         err_set(&shared->payload_error, CORDON_ERROR_POLICY, CORDON_LAYER_PROCESS, (int)-r,
                 "change into the directory", plan->cwd);

@@ -29,7 +29,9 @@ struct shared {
     uint32_t mapped;   /* supervisor -> init: the id maps are written (root only) */
     uint32_t unshared; /* init -> payload: the namespaces exist that it is to join */
     uint32_t joined;   /* payload -> init: it is in those, and in a network namespace of its own */
-    uint32_t released; /* init -> payload: go */
+    uint32_t released; /* init -> payload: go, as soon as the old root is gone */
+    uint32_t left;     /* init -> payload: it is */
+    uint32_t worded;   /* supervisor -> payload: bwrap's arguments are written */
     uint64_t root;     /* init's, as layer_mounts_root() tells it: the payload's must be the same */
 
     bool failed; /* init gave up before the payload was released */

@@ -395,7 +395,7 @@ static int prepare(struct supervisor *s)
     if (r == 0 && plan->work_dir != NULL)
         r = layer_workdir_make(&s->workdir, plan->work_dir, plan->uid_host, plan->gid_host, err);
     if (r == 0 && plan->bwrap != NULL)
-        r = layer_bwrap_prepare(&s->bwrap, plan, err);
+        r = layer_bwrap_open(&s->bwrap, plan, err);
     if (r == 0 && !plan_hosted(plan))
         r = layer_trees_prepare(&s->trees, plan->arena, plan, err);
     if (r == 0 && !plan->bare)
@@ -409,6 +409,15 @@ static int prepare(struct supervisor *s)
     for (unsigned i = 0; r == 0 && i < 2; i++)
         r = open_output(s, i);
     return r == 0 && plan->tty ? open_terminal(s) : r;
+}
+
+/* While the children begin. They have the descriptors, too, and are the ones to close them last. */
+static int word_bwrap(struct supervisor *s)
+{
+    int r = layer_bwrap_fill(&s->bwrap, s->plan, &s->result->error);
+    latch_set(&s->spawn.shared->worded, r == 0 ? LATCH_OPEN : LATCH_FAILED);
+    layer_bwrap_release(&s->bwrap);
+    return r;
 }
 
 static int attempt(struct supervisor *s)
@@ -426,6 +435,8 @@ static int attempt(struct supervisor *s)
         s->spawn.arguments.start = s->options.arguments;
         s->spawn.arguments.size = s->options.arguments_size;
         r = spawn_start(&s->spawn, &s->result->error);
+        if (r == 0 && plan->bwrap != NULL)
+            r = word_bwrap(s);
     }
     fd_close(&s->spawn.stdio[1]);
     fd_close(&s->spawn.stdio[2]);

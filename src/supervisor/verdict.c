@@ -6,16 +6,21 @@
 #include "base/text.h"
 #include "result/ending.h"
 
-/* Before anything ran: which of the three processes gave up. */
+/*
+ * Before anything ran: which of the three processes gave up. Who is told to end while it begins fails in
+ * one way or another; that is not the reason.
+ */
 static bool never_ran(const struct supervisor *s, struct result *result)
 {
     const struct shared *shared = s->spawn.shared;
-    if (shared != NULL && shared->failed && shared->error.kind != CORDON_ERROR_NONE)
+    const bool told = s->killed || result->caller_signal != 0;
+    if (shared == NULL || told)
+        return result->error.kind != CORDON_ERROR_NONE;
+    if (shared->failed && shared->error.kind != CORDON_ERROR_NONE)
         result->error = shared->error;
-    else if (shared != NULL && shared->payload_failed && shared->payload_error.kind != CORDON_ERROR_NONE)
+    else if (shared->payload_failed && shared->payload_error.kind != CORDON_ERROR_NONE)
         result->error = shared->payload_error;
-    else if (shared != NULL && !shared->executing && s->init_gone && !s->killed && !s->oom &&
-             result->error.kind == CORDON_ERROR_NONE)
+    else if (!shared->executing && s->init_gone && !s->oom && result->error.kind == CORDON_ERROR_NONE)
         err_set(&result->error, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, 0, "set up the sandbox",
                 "init was killed from outside");
     return result->error.kind != CORDON_ERROR_NONE;

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
+
 static void put_string(struct json_writer *w, const char *key, const char *value)
 {
     json_key(w, key);
@@ -48,6 +50,25 @@ static void put_stream(struct json_writer *w, const char *key, const struct resu
     if (text->len > 0 && data[text->len - 1] != '\n')
         buf_puts(w->out, "\\n");
     buf_printf(w->out, "%s\"", line);
+}
+
+static bool is_text(const struct buf *bytes)
+{
+    size_t at = 0;
+    size_t unit = 1;
+    for (; at < bytes->len && unit > 0; at += unit)
+        unit = text_utf8(bytes->data + at, bytes->len - at);
+    return unit > 0;
+}
+
+/* Only where the text has lost something. */
+static void put_exact(struct json_writer *w, const char *key, const struct result_stream *stream)
+{
+    const struct buf *bytes = &stream->captured;
+    if (is_text(bytes))
+        return;
+    json_key(w, key);
+    json_base64(w, bytes->data, bytes->len);
 }
 
 static void put_cmd(struct json_writer *w, const struct result_context *context)
@@ -180,6 +201,8 @@ void result_write_json(const struct result *result, const struct result_context 
     put_uint(&w, "stderr_bytes", result->err.bytes);
     put_bool(&w, "stdout_truncated", result->out.truncated);
     put_bool(&w, "stderr_truncated", result->err.truncated);
+    put_exact(&w, "stdout_base64", &result->out);
+    put_exact(&w, "stderr_base64", &result->err);
     put_usage(&w, result);
     put_violations(&w, &result->violations);
     put_module(&w, context);

@@ -146,6 +146,20 @@ TEST(json_writes_what_it_can_read)
               "\"n\":18446744073709551615}");
 }
 
+TEST(json_base64_of_every_length)
+{
+    static const struct {
+        const char *bytes, *text;
+    } samples[] = {{"", "\"\""}, {"\xff", "\"/w==\""}, {"\xff\xfe", "\"//4=\""}, {"\xff\xfe\x01", "\"//4B\""},
+                   {"Cordon", "\"Q29yZG9u\""}};
+    for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
+        BUF_AUTO out = BUF_INIT(64);
+        struct json_writer w = JSON_WRITER(&out, 0);
+        json_base64(&w, samples[i].bytes, strlen(samples[i].bytes));
+        CHECK_STR(buf_string(&out), samples[i].text);
+    }
+}
+
 TEST(json_indents_the_same_way_every_time)
 {
     static const char text[] = "{\n  \"a\": [\n    1,\n    {}\n  ],\n  \"b\": null\n}";

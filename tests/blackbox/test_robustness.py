@@ -28,6 +28,27 @@ def tiny_disk():
             subprocess.run(["umount", d], check=True)
 
 
+@pytest.mark.parametrize("die", [True, False])
+def test_a_run_dies_with_a_process(die):
+    """Of a group of its own, with a caller that is killed: it ends only if it was told with whom."""
+    word = marker()
+    script = f"{BIN} run {'--die-with $$' if die else ''} -- sh -c 'trap \"\" TERM INT; sleep 3; : {word}' & wait"
+    with subprocess.Popen(["sh", "-c", script], env=ENV, start_new_session=True) as p:
+        assert eventually(lambda: len(pids_with(word)) >= 3)
+        p.kill()
+    gone = eventually(lambda: not pids_with(word), 2.0)
+    assert gone == die
+    assert eventually(lambda: not pids_with(word))
+
+
+def test_nothing_runs_for_a_process_that_is_gone():
+    with subprocess.Popen(["true"]) as p:
+        pass
+    r = run("--die-with", str(p.pid), "--", "true")
+    assert r.rc == 125 and r.doc["status"] == "INTERNAL_ERROR" and "--die-with" in r.doc["reason"], r.told()
+    assert run("--die-with", str(os.getpid()), "--", "true").rc == 0
+
+
 def test_full_disk_for_the_result():
     if not ROOT:
         pytest.skip("only root can mount a tiny file system")

@@ -184,6 +184,13 @@ TEST(front_end_options)
     CHECK(o.policy.allow_partial);
     ACCEPTED("--format", "text", "--stdin", "none", "--progress");
     CHECK(o.format_text && o.stdin_none && o.progress);
+    CHECK_INT(o.die_with, 0);
+    ACCEPTED("--die-with", "4194304");
+    CHECK_INT(o.die_with, 4194304);
+    REFUSED("--die-with", "--die-with", "0");
+    REFUSED("--die-with", "--die-with", "-1");
+    REFUSED("--die-with", "--die-with", "4294967297");
+    REFUSED("--die-with", "--die-with", "init");
     REFUSED("--format", "--json", "--format", "text");
     REFUSED("--tty", "--tty", "--stdin", "none");
     REFUSED("--progress", "--tty", "--progress");

@@ -1,6 +1,9 @@
 """Signals at any moment of a run: nothing survives, nothing is left, and who is told gets an answer."""
+import json
 import os
+import pathlib
 import random
+import shutil
 import signal
 import subprocess
 import time
@@ -56,3 +59,40 @@ def test_the_group_is_killed_by_a_terminal():
         assert eventually(lambda: pids_with(word))
         os.killpg(p.pid, signal.SIGINT)
         assert p.wait(timeout=30) == 128 + signal.SIGINT
+
+
+def children(pid):
+    try:
+        return [int(child) for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+def lives(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="bwrap is not there")
+def test_killed_while_it_writes_what_bwrap_is_to_do(tmp_path):
+    """The process that will be bwrap waits for its arguments, and init for that one."""
+    binds = [{"host": "/usr", "sandbox": f"/b/{i}"} for i in range(4000)]
+    policy = tmp_path / "policy.json"
+    policy.write_text(json.dumps({"version": 1, "fs": {"ro": binds}}))
+    waited = 0
+    for _ in range(MOMENTS // 4):
+        p = subprocess.Popen([BIN, "run", "--backend", "bwrap", "--policy", policy, "--", "/bin/true"], env=ENV,
+                             stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        below = []
+        while p.poll() is None and len(below) < 2:
+            below = [*children(p.pid), *(last for child in children(p.pid) for last in children(child))]
+        p.send_signal(signal.SIGSTOP)
+        time.sleep(0.002)
+        names = [pathlib.Path(f"/proc/{pid}/exe") for pid in below]
+        waited += sum(os.path.lexists(name) and "bwrap" not in os.readlink(name) for name in names) == 2
+        p.kill()
+        p.wait(timeout=30)
+        assert eventually(lambda: not any(map(lives, below)), 10)  # pylint: disable=W0640
+    assert waited > 0

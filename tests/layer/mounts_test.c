@@ -32,13 +32,27 @@ static void begin_guard(void)
     step(STEP_DEVICE, "/dev/null", "dev/null", 0);
 }
 
-static uint32_t apply(void)
+static void must(int r, const struct cordon_error *err)
+{
+    if (r < 0)
+        test_fail(__FILE__, __LINE__, "%s '%s': errno %d %s", err->what, err->subject, err->errnum, err->why);
+}
+
+static uint32_t enter(void)
 {
     struct cordon_error err = {0};
     uint32_t proof = 0;
     step(STEP_PROC, NULL, "proc", 0);
-    if (layer_mounts_build(&plan, NULL, NULL, &proof, &err) < 0 || layer_mounts_enter(NULL, &proof, &err) < 0)
-        test_fail(__FILE__, __LINE__, "%s '%s': errno %d %s", err.what, err.subject, err.errnum, err.why);
+    must(layer_mounts_build(&plan, NULL, NULL, &proof, &err), &err);
+    must(layer_mounts_enter(NULL, &proof, &err), &err);
+    return proof;
+}
+
+static uint32_t apply(void)
+{
+    struct cordon_error err = {0};
+    const uint32_t proof = enter();
+    must(layer_mounts_leave(&err), &err);
     return proof;
 }
 
@@ -67,7 +81,7 @@ TEST(a_view_shows_what_is_listed_and_nothing_else)
     step(STEP_BIND, "/mnt/tree", "data", STEP_MAKE | STEP_LISTED);
     step(STEP_LINK, "data/file", "shortcut", 0);
     step(STEP_FILE, "made up\n", "etc/passwd", 0);
-    CHECK_INT(apply(), PROOF_MOUNTNS | PROOF_READONLY | PROOF_DEVICES | PROOF_NO_NESTING);
+    CHECK_INT(apply(), PROOF_READONLY | PROOF_DEVICES | PROOF_NO_NESTING);
     CHECK_INT(access("/data/sub/deep", F_OK), 0);
     CHECK_INT(access("/shortcut", R_OK), 0);
     struct stat st;
@@ -94,6 +108,24 @@ TEST(a_read_only_bind_does_not_change_and_a_writable_one_does)
     CHECK_ERRNO(open("/ro/other", O_WRONLY | O_CREAT, 0644), EROFS);
     CHECK_ERRNO(unlink("/ro/before"), EROFS);
     CHECK_ERRNO(truncate("/ro/before", 0), EROFS);
+    _exit(0);
+}
+
+TEST(a_process_sees_whether_the_old_root_is_gone)
+{
+    struct cordon_error err = {0};
+    ground();
+    begin_view();
+    enter();
+    const uint64_t root = layer_mounts_root();
+    CHECK_ERRNO(access("/mnt/tree", F_OK), ENOENT);
+    CHECK_INT(access("/../mnt/tree", F_OK), 0);
+    CHECK(!layer_mounts_alone(root));
+    must(layer_mounts_leave(&err), &err);
+    CHECK_ERRNO(access("/../mnt/tree", F_OK), ENOENT);
+    CHECK(layer_mounts_alone(root));
+    CHECK(layer_mounts_root() == root);
+    CHECK(!layer_mounts_alone(0)); /* a kernel that does not tell proves nothing */
     _exit(0);
 }
 
@@ -216,7 +248,7 @@ TEST(a_guard_shows_the_host_and_lets_nothing_change_but_what_is_listed)
     step(STEP_TMPFS, "mode=755", "run", STEP_RDONLY | STEP_OPTIONAL);
     step(STEP_TMPFS, "mode=755", "no/such/mask", STEP_RDONLY | STEP_OPTIONAL);
     step(STEP_BIND, "/mnt/tree/sub", "mnt/tree/sub", STEP_LISTED);
-    CHECK_INT(apply(), PROOF_MOUNTNS | PROOF_READONLY | PROOF_DEVICES | PROOF_NO_NESTING);
+    CHECK_INT(apply(), PROOF_READONLY | PROOF_DEVICES | PROOF_NO_NESTING);
     CHECK_INT(access("/mnt/tree/file", R_OK), 0);
     CHECK_INT(access("/usr/bin", F_OK), 0);
     CHECK_ERRNO(open("/mnt/tree/new", O_WRONLY | O_CREAT, 0644), EROFS);

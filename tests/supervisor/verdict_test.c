@@ -1,6 +1,7 @@
 /* Every status by invented evidence, and who wins where several apply. */
 #include "supervisor/verdict.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -178,6 +179,17 @@ TEST(a_kill_by_the_caller_is_no_failure_of_ours)
     concludes(STATUS_KILLED_KILL, 137, "killed by the caller");
     CHECK_INT(run.result.signal, SIGKILL);
     CHECK_INT(run.result.error.kind, CORDON_ERROR_NONE);
+}
+
+TEST(what_fails_because_the_caller_ended_it_is_no_failure)
+{
+    ended_well();
+    run.result.caller_signal = SIGTERM;
+    run.shared = (struct shared){.failed = true};
+    err_set(&run.shared.error, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, ESRCH, "set limit", "RLIMIT_CORE");
+    concludes(STATUS_KILLED_TERM, 143, "the caller sent SIGTERM (signal 15)");
+    CHECK_INT(run.result.error.kind, CORDON_ERROR_NONE);
+    CHECK(!run.result.ledger.entries[CAP_FILESYSTEM].applied);
 }
 
 TEST(a_kill_that_came_after_the_end_changes_nothing)

@@ -93,7 +93,7 @@ TEST(truncated_text_says_so_on_a_line_of_its_own)
     result_release(&r);
 }
 
-TEST(bytes_that_are_not_utf8_are_replaced)
+TEST(bytes_that_are_not_utf8_are_replaced_and_there_exactly)
 {
     begin();
     buf_append(&r.err.captured, "a\xff\0b\x1b", 5);
@@ -104,6 +104,8 @@ TEST(bytes_that_are_not_utf8_are_replaced)
     /* Our own reader takes no NUL; a reader of results must. */
     CHECK(json_parse(&arena, out.data, out.len, &limits, &error) == NULL);
     CHECK(strstr(buf_string(&out), "\"stderr\":\"a\xef\xbf\xbd\\u0000b\\u001b\"") != NULL);
+    CHECK(strstr(out.data, "\"stderr_base64\":\"Yf8AYhs=\"") != NULL);
+    CHECK(strstr(out.data, "stdout_base64") == NULL);
     result_release(&r);
 }
 

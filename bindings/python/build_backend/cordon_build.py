@@ -9,6 +9,7 @@ import base64
 import hashlib
 import os
 import platform
+import shutil
 import stat
 import subprocess
 import tarfile
@@ -73,10 +74,14 @@ def info_files() -> Iterator[tuple[str, bytes]]:
     yield "entry_points.txt", ENTRY_POINTS.encode()
 
 
+# In the shape of an installation: the command finds the runner of modules by its own place.
+NATIVES = {"libcordon.so.0": "libcordon.so.0", "cordon": "bin/cordon",
+           "libexec/cordon/cordon-module-runner": "libexec/cordon/cordon-module-runner"}
+
+
 def add_natives(wheel: Wheel) -> None:
-    wheel.add("cordon/_native/libcordon.so.0", built("libcordon.so.0").read_bytes(), 0o755)
-    runner = "libexec/cordon/cordon-module-runner"
-    wheel.add("cordon/_native/cordon-module-runner", built(runner).read_bytes(), 0o755)
+    for source, name in NATIVES.items():
+        wheel.add(f"cordon/_native/{name}", built(source).read_bytes(), 0o755)
     wheel.add(f"{SCRIPTS}/cordon", built("cordon").read_bytes(), 0o755)
 
 
@@ -94,11 +99,12 @@ def build_wheel(directory: str, config_settings: Any = None, metadata_directory:
 
 
 def build_editable(directory: str, config_settings: Any = None, metadata_directory: Any = None) -> str:
-    """The package where it is: a .pth file, and the library beside the sources."""
+    """The package where it is: a .pth file, and the library and the commands beside the sources."""
     name = f"{NAME}-{VERSION}-{tag()}.whl"
     native = HERE / "src/cordon/_native"
-    native.mkdir(exist_ok=True)
-    (native / "libcordon.so.0").write_bytes(built("libcordon.so.0").read_bytes())
+    for source, file in NATIVES.items():
+        (native / file).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(built(source), native / file)
     wheel = Wheel(Path(directory) / name)
     wheel.add("cordon.pth", f"{HERE / 'src'}\n".encode())
     wheel.add(f"{SCRIPTS}/cordon", built("cordon").read_bytes(), 0o755)

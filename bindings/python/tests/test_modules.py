@@ -61,6 +61,11 @@ def test_a_manifest_does_not_choose_its_permissions(extensions):
         cordon.call("test.net", 1, extensions=root)
 
 
+def test_an_id_is_no_option(extensions):
+    with pytest.raises(cordon.PolicyError):
+        cordon.call("--list", 1, extensions=extensions("test.echo", "cat"))
+
+
 def test_a_library(extensions):
     where = extensions("test.lib", "") / "test.lib"
     (where / "m.c").write_text('#include <string.h>\nchar *cordon_module_call(const char *in) { return strdup(in); }\n')

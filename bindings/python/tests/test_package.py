@@ -24,8 +24,8 @@ def test_what_the_wheel_holds(site):
     modules = {f"cordon/{p.name}" for p in (PACKAGE / "src/cordon").glob("*.py")}
     rest = {n for n in names - modules if ".dist-info/" not in n}
     assert modules <= names
-    assert rest == {"cordon/py.typed", "cordon/_native/libcordon.so.0",
-                    "cordon/_native/cordon-module-runner", "cordon-0.1.0.data/scripts/cordon"}
+    assert rest == {"cordon/py.typed", "cordon/_native/libcordon.so.0", "cordon/_native/bin/cordon",
+                    "cordon/_native/libexec/cordon/cordon-module-runner", "cordon-0.1.0.data/scripts/cordon"}
 
 
 def test_pip_installs_a_checkout_without_a_registry(tmp_path):
@@ -39,19 +39,27 @@ def test_pip_installs_a_checkout_without_a_registry(tmp_path):
     assert ran.stdout == "OK\n", ran.stderr
 
 
-def test_the_environment_does_not_choose_the_library(tmp_path, site):
+_BOTH = "import cordon; print(cordon.run(['true']).status, cordon.Policy().normalized()['version'])"
+
+
+def test_the_environment_does_not_choose_the_code(tmp_path, site):
     (tmp_path / "libcordon.so.0").write_bytes(b"not a library")
-    variables = {"PYTHONPATH": str(site), "LD_LIBRARY_PATH": str(tmp_path), "PKG_CONFIG_PATH": str(tmp_path)}
-    ran = subprocess.run([sys.executable, "-c", "import cordon; print(cordon.run(['true']).status)"],
-                         env=variables, cwd=tmp_path, capture_output=True, text=True)
-    assert ran.stdout == "OK\n", ran.stderr
+    (tmp_path / "cordon").write_text("#!/bin/sh\necho not the command\n")
+    (tmp_path / "cordon").chmod(0o755)
+    variables = {"PYTHONPATH": str(site), "LD_LIBRARY_PATH": str(tmp_path), "PKG_CONFIG_PATH": str(tmp_path),
+                 "PATH": f"{tmp_path}:/usr/bin:/bin"}
+    ran = subprocess.run([sys.executable, "-c", _BOTH], env=variables, cwd=tmp_path, capture_output=True, text=True)
+    assert ran.stdout == "OK 1\n", ran.stderr
 
 
-def test_a_missing_library_says_so(tmp_path, site):
-    if any(os.path.exists(f"{d}/libcordon.so.0") for d in ("/usr/local/lib", "/usr/lib/x86_64-linux-gnu",
-                                                         "/usr/local/lib/x86_64-linux-gnu")):
-        pytest.skip("libcordon is installed on this machine")
+@pytest.mark.parametrize("act, words", [("cordon.run(['true'])", "the command cordon is not there"),
+                                        ("cordon.doctor()", "libcordon.so.0 is not there")])
+def test_what_is_missing_is_named(act, words, tmp_path, site):
+    if any(os.path.exists(p) for p in ("/usr/local/bin/cordon", "/usr/bin/cordon", "/usr/local/lib/libcordon.so.0",
+                                       "/usr/lib/x86_64-linux-gnu/libcordon.so.0",
+                                       "/usr/local/lib/x86_64-linux-gnu/libcordon.so.0")):
+        pytest.skip("cordon is installed on this machine")
     shutil.copytree(site / "cordon", tmp_path / "cordon", ignore=shutil.ignore_patterns("_native"))
-    ran = subprocess.run([sys.executable, "-c", "import cordon; cordon.run(['true'])"],
+    ran = subprocess.run([sys.executable, "-c", f"import cordon; {act}"],
                          env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True)
-    assert "libcordon.so.0 is not there: install cordon" in ran.stderr
+    assert f"{words}: install cordon" in ran.stderr

@@ -52,8 +52,29 @@ def test_input_and_truncation():
     result = cordon.run(["head", "-c", "5000", "/dev/zero"],
                         cordon.Policy(limits=cordon.Limits(output_bytes=1000)))
     assert result.ok and result.stdout_truncated and result.stdout_bytes == 5000
-    assert "[TRUNCATED]" in result.stdout
+    assert "[TRUNCATED]" in result.stdout and result.stdout_data == bytes(1000)
     assert "stdout was cut: 5000 bytes were written." in result.explain()
+
+
+@pytest.mark.parametrize("data", [b"", b"a\n", b"a", "grüß".encode(), b"\0\x1b\x7f", b"[TRUNCATED] 1 of 2 bytes\n", b"a\xff\xfeb"])
+@pytest.mark.parametrize("cap", [3, 100])
+def test_the_bytes_are_exact(data, cap):
+    policy = cordon.Policy(limits=cordon.Limits(output_bytes=cap))
+    result = cordon.run(["tee", "/dev/stderr"], policy, input=data)
+    assert (result.stdout_data, result.stderr_data) == (data[:cap], data[:cap])
+    assert result.stdout_truncated == (len(data) > cap)
+
+
+def test_a_trace_id():
+    assert cordon.run(["true"], trace_id="0123456789abcdef" * 2).trace_id == "0123456789abcdef" * 2
+    with pytest.raises(cordon.PolicyError, match="32 lower-case hex digits"):
+        cordon.run(["true"], trace_id="mine")
+
+
+def test_another_version(monkeypatch):
+    monkeypatch.setattr("cordon._command.INTERFACE", "7.")
+    with pytest.raises(cordon.LibraryError, match="this package needs 7.x"):
+        cordon.run(["true"])
 
 
 def test_the_environment_is_the_policys():

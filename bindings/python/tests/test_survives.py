@@ -1,6 +1,7 @@
 """Threads, event loops, forks, interrupts, garbage, many runs."""
 
 import asyncio
+import errno
 import gc
 import os
 import resource
@@ -14,6 +15,7 @@ import time
 import cordon
 import pytest
 from conftest import children
+from cordon.sandbox import conclude, start
 
 
 def test_threads(nothing_left):
@@ -76,11 +78,12 @@ def test_an_exception_in_the_middle(nothing_left):
 
 
 def test_forgotten_runs_are_collected(nothing_left):
-    from cordon.sandbox import Sandbox
-    sandbox = Sandbox(["sleep", "60"], {"version": 1}, None, None, None)
+    sandbox = start(["sleep", "60"], {"version": 1})
     assert children()
+    began = time.monotonic()
     del sandbox
     gc.collect()
+    assert time.monotonic() - began < 10, "it ended by its own limit"
 
 
 def test_keyboard_interrupt(tmp_path, site):
@@ -116,16 +119,157 @@ def _running(word):
 
 
 def test_a_fork_does_not_end_the_parents_run(nothing_left):
-    from cordon.sandbox import Sandbox
-    sandbox = Sandbox(["sh", "-c", "sleep 0.5; echo done"], {"version": 1}, None, None, None)
+    sandbox = start(["sh", "-c", "sleep 0.5; echo done"], {"version": 1})
     child = os.fork()
     if child == 0:
-        sandbox.abandon()
+        sandbox.release()
         os._exit(0 if cordon.run(["true"]).ok else 1)
     assert os.waitpid(child, 0)[1] == 0
-    while not sandbox.step():
-        time.sleep(0.01)
-    assert sandbox.finish().stdout == "done\n"
+    assert conclude(sandbox, False).stdout == "done\n"
+    sandbox.release()
+
+
+def _host(site, tmp_path, program, **more):
+    """A program of its own that uses the package, and its output."""
+    head = f"import sys; sys.path.insert(0, {str(site)!r})\nimport os, signal, threading, time, cordon\n"
+    return subprocess.Popen([sys.executable, "-c", head + textwrap.dedent(program)], cwd=tmp_path,
+                            stdout=subprocess.PIPE, text=True, **more)
+
+
+def _eventually(check):
+    for _ in range(500):
+        if check():
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def test_nothing_outlives_a_host_that_is_killed(tmp_path, site):
+    """Started by a thread that has ended since, with a child of the host that holds copies of all it had open."""
+    mark = f"62.{os.getpid()}"
+    host = _host(site, tmp_path, f"""
+        from cordon.sandbox import start
+        kept = []
+        t = threading.Thread(target=lambda: kept.append(start(["sleep", "{mark}"], {{"version": 1}})))
+        t.start(); t.join()
+        child = os.fork()
+        if child == 0:
+            time.sleep(60)
+            os._exit(0)
+        print(child, flush=True)
+        time.sleep(60)
+        """)
+    child = int(host.stdout.readline())
+    assert _eventually(lambda: _running(mark))
+    time.sleep(0.2)
+    assert _running(mark), "the end of a thread is not the end of the host"
+    host.kill()
+    host.wait()
+    try:
+        assert _eventually(lambda: not _running(mark))
+    finally:
+        os.kill(child, signal.SIGKILL)
+        host.stdout.close()
+
+
+@pytest.mark.parametrize("reaper", [
+    "signal.signal(signal.SIGCHLD, signal.SIG_IGN)",
+    "signal.signal(signal.SIGCHLD, lambda *_: os.waitpid(-1, os.WNOHANG))"])
+def test_a_child_that_somebody_else_reaps(reaper, tmp_path, site):
+    host = _host(site, tmp_path, f"""
+        {reaper}
+        result = cordon.run(["sh", "-c", "sleep 0.1; echo text; exit 3"])
+        print(result.status, result.rc, result.stdout_data)
+        try:
+            cordon.run(["true"], {{"version": 1, "limitz": 0}})
+        except cordon.PolicyError as e:
+            print("limitz" in str(e))
+        """)
+    assert host.communicate(timeout=30)[0] == "NONZERO_EXIT 3 b'text\\n'\nTrue\n"
+
+
+def test_keys_of_the_terminal_are_the_hosts(tmp_path, site):
+    """SIGINT for the whole group, and a host that handles it: the run goes on. And one that ignores it can end a run."""
+    mark = f"1.{os.getpid()}"
+    host = _host(site, tmp_path, f"""
+        seen = []
+        signal.signal(signal.SIGINT, lambda *_: seen.append(1))
+        print(cordon.run(["sleep", "{mark}"]).status, seen)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        from cordon.sandbox import start
+        began = time.monotonic()
+        start(["sleep", "20"], {{"version": 1}}).release()
+        print(time.monotonic() - began < 10)
+        """, start_new_session=True)
+    assert _eventually(lambda: _running(mark))
+    os.killpg(host.pid, signal.SIGINT)
+    assert host.communicate(timeout=30)[0] == "OK [1]\nTrue\n"
+
+
+def test_too_few_descriptors(nothing_left):
+    """At every step of a start: an error with a name, and nothing is left."""
+    free = os.open("/", os.O_RDONLY)
+    os.close(free)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    outcomes = []
+    try:
+        for room in range(8):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (free + room, hard))
+            try:
+                outcomes.append(cordon.run(["cat"], input=b"x").status)
+            except OSError as e:
+                outcomes.append(e.errno)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert outcomes[0] == outcomes[1] == outcomes[2] == errno.EMFILE, outcomes
+    assert set(outcomes[3:]) <= {"OK", "INTERNAL_ERROR"}, outcomes
+    assert cordon.run(["cat"], input=b"x").ok
+
+
+def test_much_in_and_much_out(nothing_left):
+    data = os.urandom(1 << 20) * 10
+    policy = cordon.Policy(limits=cordon.Limits(output_bytes=16 << 20))
+    assert cordon.run(["cat"], policy, input=data).stdout_data == data
+
+
+def test_a_host_without_standard_streams(tmp_path, site):
+    host = _host(site, tmp_path, """
+        for n in range(3):
+            os.close(n)
+        result = cordon.run(["sh", "-c", "cat; echo error >&2"], input="text")
+        with open("seen", "w") as f:
+            print(result.status, result.stdout, result.stderr, file=f)
+        """)
+    host.communicate(timeout=30)
+    assert (tmp_path / "seen").read_text() == "OK text error\n\n"
+
+
+def test_a_command_that_is_killed_from_outside(nothing_left):
+    sandbox = start(["sleep", "60"], {"version": 1})
+    signal.pidfd_send_signal(sandbox.descriptors()[1], signal.SIGKILL)
+    with pytest.raises(cordon.CordonError, match="signal 9"):
+        conclude(sandbox, False)
+    sandbox.release()
+
+
+def test_a_fork_that_holds_the_pipe(monkeypatch, nothing_left):
+    """Between pipe and close a thread of the host may fork: the end of the pipe does not come then."""
+    held = []
+    pipe = os.pipe
+
+    def shared():
+        ends = pipe()
+        held.append(os.dup(ends[1]))
+        return ends
+
+    monkeypatch.setattr(os, "pipe", shared)
+    assert cordon.run(["sh", "-c", "echo text"]).stdout == "text\n"
+    with pytest.raises(cordon.PolicyError, match="limitz"):
+        cordon.run(["true"], {"version": 1, "limitz": 0})
+    assert asyncio.run(cordon.run_async(["sh", "-c", "echo text"])).stdout == "text\n"
+    for descriptor in held:
+        os.close(descriptor)
 
 
 def test_no_leak(nothing_left):

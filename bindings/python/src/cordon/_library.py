@@ -12,7 +12,7 @@ from typing import Any, Iterator
 from .errors import LibraryError, PolicyError
 
 _NAME = "libcordon.so.0"
-_INTERFACE = "0.1."  # of the library; the structures below are those of its headers
+INTERFACE = "0.1."  # of library and command; the structures below are those of its headers
 
 # Fixed places: no variable of the environment decides which code is loaded.
 _DIRECTORIES = ("/usr/local/lib", "/usr/local/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu",
@@ -29,26 +29,9 @@ class ErrorStruct(ctypes.Structure):
                 ("why", ctypes.c_char * 192), ("remedy", ctypes.c_char * 256)]
 
 
-class RunOptions(ctypes.Structure):
-    """struct cordon_run_options"""
-
-    _fields_ = [("input", ctypes.c_char_p), ("input_len", ctypes.c_size_t),
-                ("env", ctypes.POINTER(ctypes.c_char_p)), ("trace_id", ctypes.c_char_p)]
-
-
-class CallOptions(ctypes.Structure):
-    """struct cordon_call_options"""
-
-    _fields_ = [("size", ctypes.c_size_t), ("extensions", ctypes.c_char_p), ("policy", ctypes.c_void_p),
-                ("within", ctypes.c_void_p), ("timeout_ms", ctypes.c_uint64), ("no_sandbox", ctypes.c_int),
-                ("env", ctypes.POINTER(ctypes.c_char_p)), ("trace_id", ctypes.c_char_p),
-                ("runner", ctypes.c_char_p)]
-
-
 _P = ctypes.c_void_p
 _S = ctypes.c_char_p
 _ERR = ctypes.POINTER(ErrorStruct)
-_ARGV = ctypes.POINTER(ctypes.c_char_p)
 _SIZE = ctypes.c_size_t
 
 # name: (result, arguments)
@@ -59,34 +42,25 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "cordon_policy_parse": (_P, [_S, _SIZE, _ERR]),
     "cordon_policy_free": (None, [_P]),
     "cordon_policy_json": (_P, [_P]),
-    "cordon_start": (_P, [_P, _ARGV, ctypes.POINTER(RunOptions), _ERR]),
-    "cordon_call_start": (_P, [_S, _S, _SIZE, ctypes.POINTER(CallOptions), _ERR]),
-    "cordon_sandbox_fd": (ctypes.c_int, [_P]),
-    "cordon_sandbox_step": (ctypes.c_int, [_P]),
-    "cordon_sandbox_kill": (None, [_P]),
-    "cordon_sandbox_wait": (_P, [_P]),
-    "cordon_result_json": (_S, [_P]),
-    "cordon_result_stdout": (_P, [_P, ctypes.POINTER(_SIZE)]),
-    "cordon_result_stderr": (_P, [_P, ctypes.POINTER(_SIZE)]),
-    "cordon_result_free": (None, [_P]),
 }
 
 
-def _from_pkg_config() -> Iterator[Path]:
+def pkg_config(variable: str) -> Iterator[Path]:
+    """A directory of an installation elsewhere, if there is one."""
     try:
-        found = subprocess.run([_PKG_CONFIG, "--variable=libdir", "cordon"], env=_NO_VARIABLES, text=True,
+        found = subprocess.run([_PKG_CONFIG, f"--variable={variable}", "cordon"], env=_NO_VARIABLES, text=True,
                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.DEVNULL, check=True)
     except (OSError, subprocess.CalledProcessError):
         return
-    yield Path(found.stdout.strip()) / _NAME
+    yield Path(found.stdout.strip())
 
 
 def _candidates() -> Iterator[Path]:
     yield Path(__file__).parent / "_native" / _NAME
     for directory in _DIRECTORIES:
         yield Path(directory) / _NAME
-    yield from _from_pkg_config()
+    yield from (directory / _NAME for directory in pkg_config("libdir"))
 
 
 def _declare(library: ctypes.CDLL, functions: dict[str, tuple[Any, list[Any]]]) -> None:
@@ -108,8 +82,8 @@ def library() -> ctypes.CDLL:
     loaded = ctypes.CDLL(os.fspath(path))
     loaded.cordon_version.restype = _S
     version = loaded.cordon_version().decode()
-    if not version.startswith(_INTERFACE):
-        raise LibraryError(f"{path} has version {version}, this package needs {_INTERFACE}x")
+    if not version.startswith(INTERFACE):
+        raise LibraryError(f"{path} has version {version}, this package needs {INTERFACE}x")
     _declare(loaded, _FUNCTIONS)
     _declare(loaded, _root_library.FUNCTIONS)
     return loaded

@@ -1,4 +1,7 @@
-"""What can go wrong. Every exception of this package is a CordonError or an OSError of a Root."""
+"""
+What can go wrong. Every exception of this package is a CordonError, or an OSError: of a Root, or where no
+process can be started.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ class CordonError(Exception):
 
 
 class LibraryError(CordonError, ImportError):
-    """libcordon was not found, or is of another version."""
+    """libcordon or the command was not found, or is of another version."""
 
 
 class PolicyError(CordonError, ValueError):

@@ -2,33 +2,18 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
-from pathlib import Path
 from typing import Any, Mapping, Optional, Union
 
-from ._library import CallOptions, ErrorStruct, library, policy_error, strings
-from .errors import ModuleError, error_for
-from .policy import AnyPolicy, PolicyHandle, document_of
-from .result import Result
-from .sandbox import Sandbox, variables, waited
+from ._command import Sandbox, no_result
+from .errors import CordonError, ModuleError, PolicyError, error_for
+from .policy import AnyPolicy, document_of
+from .result import Result, result_of
+from .sandbox import refusal
 
-_RUNNER = Path(__file__).parent / "_native" / "cordon-module-runner"
-_ERROR_MODULE = 8  # CORDON_ERROR_MODULE
-
-
-class _Call(Sandbox):
-    """A sandbox that a call started."""
-
-    def __init__(self, module_id: str, data: bytes, options: CallOptions) -> None:
-        self._take_ownership()
-        error = ErrorStruct()
-        self._handle = library().cordon_call_start(module_id.encode(), data, len(data),
-                                                   ctypes.byref(options), ctypes.byref(error))
-        if not self._handle:
-            refusal = policy_error(error)
-            raise ModuleError(str(refusal)) if error.kind == _ERROR_MODULE else refusal
+# Of cordon-call(1), where nothing ran.
+_REFUSALS: dict[Optional[int], type[CordonError]] = {2: PolicyError, 44: ModuleError, None: PolicyError}
 
 
 def call(module_id: str, value: Any, *, extensions: Union[str, "os.PathLike[str]", None] = None,
@@ -49,17 +34,24 @@ def call_result(module_id: str, value: Any, *, extensions: Union[str, "os.PathLi
                 policy: Optional[AnyPolicy] = None, within: Optional[AnyPolicy] = None,
                 timeout: Optional[float] = None, env: Optional[Mapping[str, str]] = None) -> Result:
     """As call(), with the whole result and no exception for a module that fails."""
-    options = CallOptions(size=ctypes.sizeof(CallOptions))
-    options.extensions = os.fsencode(extensions) if extensions is not None else None
-    options.runner = os.fsencode(_RUNNER) if _RUNNER.is_file() else None
-    options.timeout_ms = max(1, round(timeout * 1000)) if timeout is not None else 0
-    if env is not None:
-        options.env = ctypes.cast(strings(variables(env)), ctypes.POINTER(ctypes.c_char_p))
-    handles = [PolicyHandle(document_of(p, None, None)) if p is not None else None for p in (policy, within)]
+    if module_id.startswith("-") or "\0" in module_id:
+        raise PolicyError(f"no id of a module: {module_id!r}")
+    options = [f"--extensions={os.fspath(extensions)}"] if extensions is not None else []
+    if timeout is not None:
+        options.append(f"--timeout={max(1, round(timeout * 1000))}ms")
+    documents = {option: _document(p) for option, p in (("--policy", policy), ("--within", within)) if p is not None}
+    sandbox = Sandbox("call", options, documents, [module_id.encode()], json.dumps(value).encode(), env)
     try:
-        options.policy, options.within = (h.pointer if h is not None else None for h in handles)
-        return waited(_Call(module_id, json.dumps(value).encode(), options))
+        report = sandbox.finish()
+        if report.document is not None:
+            return result_of(report.document)
     finally:
-        for handle in handles:
-            if handle is not None:
-                handle.close()
+        sandbox.release()
+    kind = _REFUSALS.get(report.status)
+    raise kind(refusal(report)) if kind is not None and report.words else no_result(report)
+
+
+def _document(policy: AnyPolicy) -> dict[str, Any]:
+    """Based on the same profile as everywhere in this package, if it names none."""
+    document = document_of(policy, None, None)
+    return {"extends": "stage", **document} if "version" in document else document

@@ -10,22 +10,19 @@ import json
 import os
 import shutil
 import sys
-import sysconfig
 from pathlib import Path
 from typing import Any, Callable, Generator, List, Optional, TypeVar, cast
 
 import pytest
 
+from ._command import program
 from ._write_hook import FIX, Attempt, WriteHook
+from .errors import LibraryError
 
 _CONFIG_VARIABLE = "CORDON_TEST_CONFIG"  # set by `cordon test` for what runs inside
 _IN_PROCESS = "CORDON_TEST_IN_PROCESS"   # set here, for workers, where there is a hook and no guard
 _CACHES = [".pytest_cache", "__pycache__", ".coverage", ".coverage.*", ".slop_cache", ".ruff_cache"]
 _TEMPLATE = '[ai]\nprovider = "none"\n\n[projects]\n\n[gui]\nshow_windows = false\n'
-_BESIDE_PYTHON = Path(sysconfig.get_path("scripts")) / "cordon"
-_PROGRAMS = (_BESIDE_PYTHON, Path(__file__).parent.parent / "bin" / "cordon",
-             Path("/usr/local/bin/cordon"), Path("/usr/bin/cordon"))
-
 
 _Hook = TypeVar("_Hook", bound=Callable[..., Any])
 
@@ -41,24 +38,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
                     help="run the session inside `cordon test`: the kernel stops writes outside of tests/")
 
 
-def _program() -> Optional[Path]:
-    return next((p for p in _PROGRAMS if os.access(p, os.X_OK)), None)
-
-
 @_hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     if not getattr(early_config.known_args_namespace, "cordon", False) or _guarded():
         return
-    program = _program()
-    if program is None:
-        raise pytest.UsageError("--cordon needs the command `cordon`: install it (make install), or "
-                                "a wheel of this package that carries it")
+    try:
+        command = program()
+    except LibraryError as e:
+        raise pytest.UsageError(str(e)) from None
     capture = early_config.pluginmanager.getplugin("capturemanager")
     if capture is not None:
         capture.stop_global_capturing()  # the next program must get the real descriptors
     arguments = [a for a in early_config.invocation_params.args if a != "--cordon"]
     os.environ.pop(_IN_PROCESS, None)
-    os.execv(program, ["cordon", "test", *_root(early_config), "--cwd", os.getcwd(), "--",
+    os.execv(command, ["cordon", "test", *_root(early_config), "--cwd", os.getcwd(), "--",
                        *_pytest(), *map(str, arguments)])
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import binascii
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Mapping, Optional, TypedDict
+from typing import Any, Dict, List, Mapping, Optional, Type, TypedDict, TypeVar
 
 
 class SandboxResultV2(TypedDict):
@@ -140,27 +141,46 @@ class Result:
         return _STORIES.get(self.status, f"ended with the status {self.status}")
 
 
+# Fields that have the name of the document's.
+_SAME = ("version", "status", "rc", "reason", "stdout", "stderr", "duration_ms", "cmd", "profile", "backend", "exit",
+         "stdout_bytes", "stderr_bytes", "stdout_truncated", "stderr_truncated", "warnings", "cordon")
+_Made = TypeVar("_Made")
+
+
 def _printable(text: str) -> str:
     """Foreign text must not move the reader's cursor."""
     return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
 
 
-def result_of(document: Mapping[str, Any], stdout: bytes = b"", stderr: bytes = b"") -> Result:
+def _stream(document: Mapping[str, Any], name: str) -> bytes:
+    """The captured bytes. They are the beginning of the text, unless it cannot hold them."""
+    exact = document.get(f"{name}_base64")
+    if exact is not None:
+        return binascii.a2b_base64(exact)
+    data: bytes = document[name].encode()
+    if document[f"{name}_truncated"]:
+        kept = data.rpartition(b"[TRUNCATED] ")[2].split()[0]
+        data = data[:int(kept)]
+    return data
+
+
+def _made(kind: Type[_Made], values: Mapping[str, Any]) -> _Made:
+    """As kind(**values), all at once: a frozen dataclass calls a function for each of its fields."""
+    made = object.__new__(kind)
+    made.__dict__.update(values)
+    return made
+
+
+def result_of(document: Dict[str, Any]) -> Result:
     """The dataclass of a result document."""
-    d = dict(document)
-    usage = d.get("usage") or {}
-    known = {name: d[name] for name in (
-        "version", "status", "rc", "reason", "stdout", "stderr", "duration_ms", "cmd", "profile",
-        "backend", "exit", "stdout_bytes", "stderr_bytes", "stdout_truncated", "stderr_truncated",
-        "warnings", "cordon")}
-    return Result(
-        **known, trace_id=d["traceId"], value=d.get("value"), module_id=d.get("module_id"),
-        enforced={name: Enforcement(**entry) for name, entry in d["enforced"].items()},
-        usage=Usage(usage.get("cpu_ms", 0), usage.get("max_rss_bytes"), usage.get("processes", 0)),
-        violations=[Violation(op=v["op"], path=v["path"], comm=v["comm"], rule=v["rule"],
-                              count=v["count"], pid=v["pid"], test=v.get("test"))
-                    for v in d["violations"]],
-        stdout_data=stdout, stderr_data=stderr, document=d)
+    d = document
+    values = {name: d[name] for name in _SAME}
+    values.update(
+        trace_id=d["traceId"], value=d.get("value"), module_id=d.get("module_id"),
+        enforced={name: _made(Enforcement, entry) for name, entry in d["enforced"].items()},
+        usage=_made(Usage, d["usage"]), violations=[_made(Violation, v) for v in d["violations"]],
+        stdout_data=_stream(d, "stdout"), stderr_data=_stream(d, "stderr"), document=d)
+    return _made(Result, values)
 
 
 def v2_of(result: Result) -> SandboxResultV2:

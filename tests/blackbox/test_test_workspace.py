@@ -1,0 +1,114 @@
+"""`cordon test`: the place of a run, what it leaves behind, and suites that behave badly."""
+import os
+import shutil
+import signal
+import subprocess
+
+import pytest
+
+import support
+from guarded import PYTEST, artifacts, document, python, run_test, unchanged
+
+
+def test_a_clean_run_leaves_nothing(project):
+    with support.nothing_left():
+        run_test(project, "--", "sh", "-c", "echo x >$TMPDIR/y; mkdir $HOME/z", code=0)
+    assert not (project / "tests/artifacts").exists()
+    os.rmdir(project / "tests")
+    run_test(project, "--", "true", code=0)
+    assert not (project / "tests").exists()  # made for the run, and gone with it
+
+
+def test_what_a_failed_run_leaves_goes_with_the_next(project):
+    r = run_test(project, "--", "sh", "-c", "echo x >$TMPDIR/y; exit 1", code=1)
+    kept = project / "tests/artifacts/_isolation_workspace_1"
+    assert f"kept {kept}".encode() in r.err and (kept / "tmp/y").exists()
+    assert b"kept" not in run_test(project, "--quiet", "--", "false", code=1).err
+    run_test(project, "--", "sh", "-c", "test ! -e $TMPDIR/y", code=0)
+    assert artifacts(project) == []
+
+
+def test_data_of_others_is_not_emptied(project):
+    """X18: pytest empties its base temp at the start."""
+    for name in ("_pytest_tmp", "_isolation_workspace_2"):
+        (project / "tests/artifacts" / name).mkdir(parents=True)
+        (project / "tests/artifacts" / name / "mine").write_text("keep")
+    (project / "tests/test_a.py").write_text("def test_a(tmp_path): (tmp_path / 'x').write_text('y')\n")
+    r = document(project, "--", *PYTEST, code=0)
+    assert f"--basetemp={project}/tests/artifacts/_pytest_tmp_3" in r.doc["cmd"]
+    assert artifacts(project) == ["_isolation_workspace_2", "_pytest_tmp"]
+    assert (project / "tests/artifacts/_pytest_tmp/mine").read_text() == "keep"
+
+
+def test_two_runs_at_once(project):
+    (project / "tests/test_a.py").write_text(
+        "import pathlib, time\ndef test_a(tmp_path):\n    pathlib.Path('tests/up' + tmp_path.parts[-2]).touch()\n"
+        "    while len(list(pathlib.Path('tests').glob('up*'))) < 2: time.sleep(0.01)\n"
+        "    pathlib.Path('tests/base-' + tmp_path.parts[-2]).touch()\n")
+    runs = [subprocess.Popen([support.BIN, "test", "--", *PYTEST], cwd=project, env=support.ENV,
+                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            for _ in range(2)]
+    for p in runs:
+        out = p.communicate(timeout=60)[0]
+        assert p.returncode == 0, out
+    names = sorted(p.name for p in (project / "tests").glob("base-*"))
+    assert names == ["base-_pytest_tmp", "base-_pytest_tmp_2"]
+    assert artifacts(project) == []
+
+
+def test_a_killed_run_is_swept_by_the_next(project):
+    p = subprocess.Popen([support.BIN, "test", "--", "sh", "-c", "echo ready; sleep 60"], cwd=project,
+                         env=support.ENV, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    assert p.stdout.readline() == b"ready\n"
+    p.send_signal(signal.SIGKILL)
+    p.wait()
+    p.stdout.close()
+    assert artifacts(project) == ["_isolation_workspace_1"]
+    assert support.eventually(lambda: run_test(project, "--", "true").rc == 0 and artifacts(project) == [])
+
+
+def test_a_payload_that_swaps_the_workspace(project, place):
+    victim = project / "src"
+    code = ("import os, shutil\nw = os.path.dirname(os.environ['TMPDIR'])\n"
+            f"os.rename(w, 'tests/moved')\nos.symlink('{victim}', w)\n")
+    with unchanged(project):
+        run_test(project, *python(code), code=0)
+    assert (project / "tests/artifacts/_isolation_workspace_1").is_symlink()
+    with unchanged(project):
+        run_test(project, "--", "true", code=0)
+    assert (victim / "program.py").exists()
+
+
+@pytest.mark.parametrize("name", ["tests", "tests/artifacts"])
+def test_a_link_is_refused(project, name):
+    shutil.rmtree(project / "tests")
+    if "/" in name:
+        (project / "tests").mkdir()
+    os.symlink(project / "src", project / name)
+    with unchanged(project):
+        r = run_test(project, "--", "touch", "src/ran")
+    assert r.rc in (2, 125) and b"symbolic link" in r.err
+    assert not (project / "src/ran").exists()
+
+
+@pytest.mark.skipif(not support.ROOT, reason="only root can mount a read-only disk")
+def test_a_read_only_disk(project):
+    p = subprocess.run(["unshare", "--mount", "sh", "-c",
+                        f"mount --bind {project} {project} && mount -o remount,ro,bind {project} && "
+                        f"cd {project} && {support.BIN} test -- touch tests/ran"], env=support.ENV,
+                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    assert p.returncode == 125 and b"read-only file system" in p.stderr.lower(), p.stderr
+    assert not (project / "tests/ran").exists()
+
+
+def test_suites_that_behave_badly(project):
+    """Daemons, forks and the like end with the run, and nothing is left."""
+    word = support.marker()
+    with support.nothing_left(word):
+        r = run_test(project, "--", "sh", "-c",
+                     f"(setsid sleep 600 {word} 2>/dev/null &) ; for i in 1 2 3; do sleep 600 & done; exit 0", code=0)
+        r = run_test(project, *python("import os, signal; os.kill(os.getppid(), signal.SIGKILL)"))
+        assert r.rc in (0, 1)
+        r = run_test(project, *python("import os, signal; os.kill(0, signal.SIGKILL)"), code=137)
+    with unchanged(project):
+        run_test(project, "--", "sh", "-c", "rm -rf . 2>/dev/null; true")
