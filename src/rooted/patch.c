@@ -13,6 +13,7 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "rooted/descriptor.h"
+#include "rooted/guard.h"
 #include "rooted/write.h"
 
 #define PATCH_BYTES_MAX ((size_t)256 << 20)
@@ -303,6 +304,7 @@ static int hold(const struct writing *w)
     const struct resolve_place *place = &w->place;
     struct stat held;
     struct stat named;
+    RACE_POINT("hold");
     if (flock(w->fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
         return -EAGAIN;
     if (fstat(w->fd, &held) < 0)

@@ -265,3 +265,29 @@ TEST(does_not_wait_for_ever_for_whoever_holds_the_file)
     CHECK_HOST(host(&f, forms, "a"), "old\nline\n");
     fixture_close(&f);
 }
+
+static const char *newer, *replaced;
+
+static void replace_once(const char *point)
+{
+    if (strcmp(point, "hold") != 0 || newer == NULL)
+        return;
+    CHECK(rename(newer, replaced) == 0);
+    newer = NULL;
+}
+
+TEST(patches_what_has_the_name_when_it_is_held)
+{
+    struct fixture f;
+    fixture_open(&f, 0);
+    replaced = host(&f, forms, "a");
+    newer = host(&f, forms, "b");
+    host_write(replaced, "old\n");
+    host_write(newer, "newer\n");
+    guard_hook = replace_once;
+    FAILS(&f, add_line(&f), "ETAG_MISMATCH");
+    CHECK_HOST(host(&f, forms, "a"), "newer\n");
+    WORKS(&f, add_line(&f));
+    CHECK_HOST(host(&f, forms, "a"), "newer\nline\n");
+    fixture_close(&f);
+}
