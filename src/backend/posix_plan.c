@@ -60,13 +60,7 @@ static int compile(struct backend_run *run, enum policy_backend by)
     return r == 0 && policy->work == WORK_HOST ? look_for(run, policy->work_host) : r;
 }
 
-int posix_plan(struct backend_run *run)
-{
-    return compile(run, BACKEND_POSIX);
-}
-
-/* In the environment it may only tighten: set, and neither empty nor 0. */
-static bool isolation_required(char *const *env)
+bool backend_isolation_required(char *const *env)
 {
     static const char name[] = "CORDON_REQUIRE_ISOLATION=";
     for (; *env != NULL; env++) {
@@ -77,15 +71,28 @@ static bool isolation_required(char *const *env)
     return false;
 }
 
-int posix_plan_none(struct backend_run *run)
+static int refuse_if_required(struct backend_run *run, const char *backend)
 {
     struct cordon_error *err = &run->result->error;
-    if (isolation_required(run->env)) {
-        err_set(err, CORDON_ERROR_POLICY, CORDON_LAYER_PLAN, 0, "use backend", "none");
-        err_why(err, "CORDON_REQUIRE_ISOLATION is set, and this backend isolates nothing");
-        err_remedy(err, "--backend auto");
-        return -EPERM;
-    }
+    if (!backend_isolation_required(run->env))
+        return 0;
+    err_set(err, CORDON_ERROR_POLICY, CORDON_LAYER_PLAN, 0, "use backend", backend);
+    err_why(err, "CORDON_REQUIRE_ISOLATION is set, and this backend isolates nothing");
+    err_remedy(err, "--backend auto");
+    return -EPERM;
+}
+
+int posix_plan(struct backend_run *run)
+{
+    int r = refuse_if_required(run, "posix");
+    return r < 0 ? r : compile(run, BACKEND_POSIX);
+}
+
+int posix_plan_none(struct backend_run *run)
+{
+    int r = refuse_if_required(run, "none");
+    if (r < 0)
+        return r;
     if (!run->unsafe_known)
         result_warn(run->result, "backend none isolates nothing: the command has all of the caller's rights "
                                  "(--backend auto isolates, --unsafe-no-isolation silences this)");

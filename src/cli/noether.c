@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "backend/backend.h"
 #include "base/text.h"
 #include "cli/input.h"
 #include "cli/session.h"
@@ -25,7 +26,7 @@ static const struct policy_words isolate_words = {isolate_names, 3};
 
 struct noether {
     enum isolate isolate;
-    bool require;
+    bool require, unsafe_known;
     const char *policy_file; /* NULL: standard input */
     char **command;
     int command_count;
@@ -43,7 +44,7 @@ static int usage(const char *what, const char *subject)
 {
     say(what, subject);
     fprintf(stderr, "usage: noether-sandbox [--isolate=auto|bwrap|none] [--policy-file PATH] "
-                    "[--require-isolation] -- COMMAND [ARG...]\n");
+                    "[--require-isolation] [--unsafe-no-isolation] -- COMMAND [ARG...]\n");
     return EXIT_REFUSED;
 }
 
@@ -77,7 +78,7 @@ static int parse(struct noether *n, int argc, char **argv)
 {
     const char *isolate = getenv("NOETHER_ISOLATION");
     const char *require = getenv("NOETHER_REQUIRE_ISOLATION");
-    n->require = require != NULL && require[0] != '\0' && strcmp(require, "0") != 0;
+    n->require = (require != NULL && require[0] != '\0' && strcmp(require, "0") != 0) || backend_isolation_required(environ);
     int i = 1;
     for (; i < argc && strcmp(argv[i], "--") != 0; i++) {
         const char *word = argv[i];
@@ -89,6 +90,8 @@ static int parse(struct noether *n, int argc, char **argv)
             n->policy_file = value;
         } else if (strcmp(word, "--require-isolation") == 0) {
             n->require = true;
+        } else if (strcmp(word, "--unsafe-no-isolation") == 0) {
+            n->unsafe_known = true;
         } else {
             return usage("unknown argument before --: ", word);
         }
@@ -208,8 +211,9 @@ static int run_isolated(struct session *s, const struct noether *n, int argc, ch
     else
         session_refuse(s);
     if (lenient && env != NULL && unavailable(&s->result)) {
-        fprintf(stderr, "noether-sandbox: warning: no isolation: %s; install bubblewrap or see "
-                        "`cordon doctor`, or silence this with --isolate=none\n", s->result.reason);
+        if (!n->unsafe_known)
+            fprintf(stderr, "noether-sandbox: warning: no isolation: %s; install bubblewrap or see "
+                            "`cordon doctor`, or silence this with --unsafe-no-isolation\n", s->result.reason);
         return run_unprotected(s->options.command, env);
     }
     return session_conclude(s, exit_status(&s->result));
@@ -231,6 +235,9 @@ int cli_noether(int argc, char **argv)
     } else if (n.isolate == ISOLATE_NONE && n.require) {
         status = say("refusing to run without isolation: --isolate=none while isolation is required", "");
     } else if (n.isolate == ISOLATE_NONE) {
+        if (!n.unsafe_known)
+            say("warning: no isolation: the command has all of the caller's rights; silence this with ",
+                "--unsafe-no-isolation");
         status = run_unprotected(n.command, environ);
     } else {
         status = run_isolated(&s, &n, argc, argv);

@@ -11,7 +11,6 @@
 #include "sys/files.h"
 
 /* Newer than Debian 12's headers; the same everywhere. */
-#define CALL_fchmodat2 452
 #define CALL_setxattrat 463
 #define CALL_removexattrat 466
 
@@ -152,22 +151,36 @@ static bool follows(const struct attempt *a)
     }
 }
 
+/* What is set, and how; setxattrat() says it behind a pointer. */
+static void note_value(struct attempt *out)
+{
+    const struct notify_call *call = out->call;
+    const bool sets = call->number == SYS_setxattr || call->number == SYS_lsetxattr || call->number == SYS_fsetxattr;
+    out->removes = !sets && call->number != CALL_setxattrat;
+    out->value_size = sets ? call->args[3] : 0;
+    out->value_flags = sets ? (unsigned)call->args[4] : 0;
+}
+
 static void note_kind(struct attempt *out, const struct form *form)
 {
     out->node = form->number == SYS_mknodat;
     out->directory = form->number == SYS_mkdirat;
+    out->symlink = form->number == SYS_symlinkat;
 #if defined(__x86_64__)
     out->node = out->node || form->number == SYS_mknod;
     out->directory = out->directory || form->number == SYS_mkdir;
+    out->symlink = out->symlink || form->number == SYS_symlink;
 #endif
     if (out->act == ACT_REMOVE && (out->flags & AT_REMOVEDIR) != 0)
         out->op = "remove directory";
+    if (out->act == ACT_ATTRIBUTE)
+        note_value(out);
 }
 
 int attempt_read(struct attempt *out, const struct notify_call *call)
 {
     out->call = call;
-    out->bind = out->node = out->directory = false;
+    out->bind = out->node = out->directory = out->symlink = false;
     out->what[0].follow = out->what[1].follow = false;
     out->what[0].itself = out->what[1].itself = false;
     if (call->number == SYS_bind)
@@ -178,6 +191,8 @@ int attempt_read(struct attempt *out, const struct notify_call *call)
     out->act = form->act;
     out->op = form->op;
     out->flags = form->fixed | (unsigned)argument(call, form->flags);
+    if (form->act == ACT_OPEN && (out->flags & O_PATH) != 0) /* whatever else it says */
+        return -ENOENT;
     out->mode = (unsigned)argument(call, form->mode);
     out->extra = argument(call, form->extra);
     out->group = form->act == ACT_OWNER ? call->args[form->extra + 1] : 0;
@@ -190,4 +205,10 @@ int attempt_read(struct attempt *out, const struct notify_call *call)
     if ((out->flags & AT_EMPTY_PATH) != 0 && out->act != ACT_OPEN && out->what[0].path[0] == '\0')
         out->what[0].itself = true;
     return r;
+}
+
+bool operand_wants_directory(const struct operand *operand)
+{
+    const size_t len = strlen(operand->path);
+    return len > 0 && operand->path[len - 1] == '/';
 }

@@ -6,6 +6,8 @@
 
 #include "layer/notify.h"
 
+#define CALL_fchmodat2 452 /* newer than Debian 12's headers */
+
 enum act {
     ACT_OPEN,   /* flags as of open() */
     ACT_MAKE,   /* a new name: a directory, a node, a link, a socket */
@@ -34,15 +36,22 @@ struct attempt {
     unsigned mode;
     bool directory; /* ACT_MAKE: a directory */
     bool node;      /* ACT_MAKE: mode has a type, of which some are for nobody here */
+    bool symlink;   /* ACT_MAKE: a link, of which the first argument is the text */
     bool bind;      /* ACT_MAKE: by bind() */
     uint64_t extra; /* the last argument that matters: times, the name of an attribute, an owner */
     uint64_t group;
+    bool removes; /* ACT_ATTRIBUTE: it takes one away */
+    unsigned value_flags;
+    uint64_t value_size; /* of an attribute */
     unsigned count; /* operands */
     struct operand what[2];
 };
 
 /*
- * 0; -ENOENT if this is nothing that writes to a file system (an internet address, a bad pointer: the
- * kernel will say so); -EPERM if the task cannot be looked into.
+ * 0; -ENOENT if this is nothing that writes to a file system (an internet address, a file opened only to
+ * stand for a place, a bad pointer: the kernel will say so); -EPERM if the task cannot be looked into.
  */
 int attempt_read(struct attempt *out, const struct notify_call *call);
+
+/* "name/": only a directory will do. */
+bool operand_wants_directory(const struct operand *operand);

@@ -33,12 +33,15 @@ static int close_others(int fds[], int count)
 }
 
 /* Root becomes the user of this run, and keeps nothing but the right to look into its processes. */
-static long become_user(const struct plan *plan)
+static long become_user(const struct plan *plan, struct view *view)
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct caps[2];
     memset(caps, 0, sizeof caps);
     if (plan->switch_user) {
+        sys_capget(&header, caps);
+        view->overrides = (caps[0].effective & 1u << CAP_DAC_OVERRIDE) != 0;
+        memset(caps, 0, sizeof caps);
         long r = sys_prctl(PR_SET_KEEPCAPS, 1, 0);
         if (r == 0)
             r = sys_call(SYS_setgroups, 0, 0);
@@ -58,7 +61,8 @@ _Noreturn static void run(struct listener *self, const struct plan *plan, int so
     int fds[] = {socket, self->event, project};
     sys_call(SYS_setsid); /* a terminal's signals are not for it */
     sys_call(SYS_umask, 0); /* each grant brings the payload's own */
-    if (close_others(fds, 3) < 0 || sys_prctl(PR_SET_NO_NEW_PRIVS, 1, 0) < 0 || become_user(plan) < 0)
+    struct view view = {.plan = plan, .root = -1};
+    if (close_others(fds, 3) < 0 || sys_prctl(PR_SET_NO_NEW_PRIVS, 1, 0) < 0 || become_user(plan, &view) < 0)
         sys_exit(1);
     sys_prctl(PR_SET_DUMPABLE, 0, 0);
     struct serve s = {.plan = plan,
@@ -66,7 +70,7 @@ _Noreturn static void run(struct listener *self, const struct plan *plan, int so
                       .socket = fds[0],
                       .event = fds[1],
                       .listener = -1,
-                      .view = {.plan = plan, .root = -1},
+                      .view = view,
                       .grant = {.guard = &plan->guard, .root = fds[2]}};
     serve(&s);
     sys_exit(0);

@@ -6,57 +6,71 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "listener/change.h"
 #include "listener/grant.h"
+#include "listener/rights.h"
 #include "listener/task.h"
 #include "sys/files.h"
+#include "sys/pidfd.h"
 
-#define CALL_faccessat2 439
 #define READONLY_FLAG 1 /* ST_RDONLY */
 #define NOREPLACE 1u    /* RENAME_NOREPLACE */
+#define EXCHANGE 2u     /* RENAME_EXCHANGE */
+#define NEITHER 3u      /* in O_ACCMODE: for ioctl() alone, neither to read nor to write */
 
-/* Positive errno, or 0. Read-only is what this place is; anything else comes before that. */
-static int may(int fd, int mode)
+/* 0 if something stands there. */
+static int absent(const struct spot *spot)
 {
-    long r = sys_call(CALL_faccessat2, fd, "", mode, AT_EMPTY_PATH);
-    return r == 0 || r == -EROFS ? 0 : (int)-r;
-}
-
-static int look(int fd, struct stat *st)
-{
-    long r = sys_call(SYS_newfstatat, fd, "", st, AT_EMPTY_PATH);
-    return (int)-r;
-}
-
-static uid_t own_uid(void)
-{
-    return (uid_t)sys_call(SYS_getuid);
+    return spot->target < 0 ? -spot->target : 0;
 }
 
 /* In a sticky directory a name is only its owner's to take away. */
-static int sticky(int dir, const struct stat *st)
+static int sticky(const struct view *view, int dir, const struct stat *st)
 {
     struct stat parent;
-    if (look(dir, &parent) != 0 || (parent.st_mode & S_ISVTX) == 0)
+    if (rights_stat(dir, &parent) != 0 || (parent.st_mode & S_ISVTX) == 0)
         return 0;
-    return st->st_uid == own_uid() || parent.st_uid == own_uid() ? 0 : EPERM;
+    return rights_owner(view, st) || rights_owner(view, &parent) ? 0 : EPERM;
 }
 
-static int make(const struct attempt *a, const struct spot *spot)
+/* symlink() to nothing at all. */
+static bool is_empty_link(const struct attempt *a)
+{
+    char first = 'x';
+    return a->symlink && task_bytes(a->call->task, a->call->args[0], &first, 1) == 0 && first == '\0';
+}
+
+static int make(const struct attempt *a, unsigned which, const struct spot *spot, const struct view *view)
 {
     const unsigned type = a->mode & S_IFMT;
     if (spot->target >= 0)
         return a->bind ? EADDRINUSE : EEXIST;
-    if (a->node && (type == S_IFCHR || type == S_IFBLK))
+    if (absent(spot) != ENOENT)
+        return absent(spot);
+    if ((!a->directory && operand_wants_directory(&a->what[which])) || is_empty_link(a))
+        return ENOENT;
+    if (a->node && (type == S_IFCHR || type == S_IFBLK) && !view->overrides)
         return EPERM;
-    return may(spot->dir, W_OK | X_OK);
+    return rights_access(view, spot->dir, W_OK | X_OK);
 }
 
-static int take_away(const struct spot *spot, struct stat *st)
+static int make_link(const struct attempt *a, const struct spot spots[2], const struct view *view)
 {
-    int error = spot->target < 0 ? ENOENT : spot->dir < 0 ? EBUSY : look(spot->target, st);
+    struct stat st;
+    int error = absent(&spots[0]);
     if (error == 0)
-        error = may(spot->dir, W_OK | X_OK);
-    return error != 0 ? error : sticky(spot->dir, st);
+        error = rights_stat(spots[0].target, &st);
+    if (error == 0)
+        error = make(a, 1, &spots[1], view);
+    return error != 0 || rights_link(view, spots[0].target, &st) ? error : EPERM;
+}
+
+static int take_away(const struct spot *spot, struct stat *st, const struct view *view)
+{
+    int error = absent(spot) != 0 ? absent(spot) : spot->dir < 0 ? EBUSY : rights_stat(spot->target, st);
+    if (error == 0)
+        error = rights_access(view, spot->dir, W_OK | X_OK);
+    return error != 0 ? error : sticky(view, spot->dir, st);
 }
 
 /* ENOTEMPTY is how some programs learn that they must go into it first. */
@@ -81,118 +95,120 @@ static int empty(int dir)
     return 0;
 }
 
-static int remove_name(const struct attempt *a, const struct spot *spot)
+/* "/", "." and ".." are nobody's to remove. */
+static int remove_special(const struct attempt *a)
 {
-    struct stat st;
-    int error = take_away(spot, &st);
-    if (error == 0 && (a->flags & AT_REMOVEDIR) != 0)
-        return S_ISDIR(st.st_mode) ? empty(spot->target) : ENOTDIR;
-    return error == 0 && S_ISDIR(st.st_mode) ? EISDIR : error;
+    const char *slash = strrchr(a->what[0].path, '/');
+    const char *last = slash == NULL ? a->what[0].path : slash + 1;
+    if ((a->flags & AT_REMOVEDIR) == 0)
+        return EISDIR;
+    return strcmp(last, ".") == 0 ? EINVAL : strcmp(last, "..") == 0 ? ENOTEMPTY : EBUSY;
 }
 
-static int rename_name(const struct attempt *a, const struct spot spots[2])
+static int remove_name(const struct attempt *a, const struct spot *spot, const struct view *view)
+{
+    struct stat st;
+    if (spot->dir < 0)
+        return remove_special(a);
+    int error = take_away(spot, &st, view);
+    if (error != 0)
+        return error;
+    if ((a->flags & AT_REMOVEDIR) != 0)
+        return S_ISDIR(st.st_mode) ? empty(spot->target) : ENOTDIR;
+    return S_ISDIR(st.st_mode) ? EISDIR : operand_wants_directory(&a->what[0]) ? ENOTDIR : 0;
+}
+
+static bool is_beneath(const struct spot *spot, const struct spot *above)
+{
+    char dir[PATH_MAX];
+    char path[PATH_MAX];
+    return task_own_link(spot->dir, dir) >= 0 && spot_text(above, path) >= 0 && policy_path_beneath(dir, path);
+}
+
+static int replace(const struct stat *from, const struct stat *to, const struct spot *place)
+{
+    if (S_ISDIR(from->st_mode) != S_ISDIR(to->st_mode))
+        return S_ISDIR(to->st_mode) ? EISDIR : ENOTDIR;
+    const bool same = from->st_dev == to->st_dev && from->st_ino == to->st_ino;
+    return S_ISDIR(to->st_mode) && !same ? empty(place->target) : 0;
+}
+
+static int rename_name(const struct attempt *a, const struct spot spots[2], const struct view *view)
 {
     struct stat from;
     struct stat to;
-    int error = take_away(&spots[0], &from);
-    if (error != 0 || spots[1].target < 0)
-        return error != 0 ? error : spots[1].dir < 0 ? ENOENT : may(spots[1].dir, W_OK | X_OK);
+    int error = take_away(&spots[0], &from, view);
+    if (error != 0)
+        return error;
+    if (!S_ISDIR(from.st_mode) && (operand_wants_directory(&a->what[0]) || operand_wants_directory(&a->what[1])))
+        return ENOTDIR;
+    if (S_ISDIR(from.st_mode) && spots[1].dir >= 0 && is_beneath(&spots[1], &spots[0]))
+        return EINVAL;
+    if (spots[1].target < 0)
+        return absent(&spots[1]) != ENOENT || (a->flags & EXCHANGE) != 0
+                   ? absent(&spots[1])
+                   : rights_access(view, spots[1].dir, W_OK | X_OK);
     if ((a->flags & NOREPLACE) != 0)
         return EEXIST;
-    error = take_away(&spots[1], &to);
-    if (error == 0 && S_ISDIR(from.st_mode) != S_ISDIR(to.st_mode))
-        return S_ISDIR(to.st_mode) ? EISDIR : ENOTDIR;
-    return error;
+    error = take_away(&spots[1], &to, view);
+    return error != 0 || (a->flags & EXCHANGE) != 0 ? error : replace(&from, &to, &spots[1]);
 }
 
-#define IS_OWN (-1) /* not the guard's business at all */
+/*
+ * A pipe is no place on a disk, but what is written to it is gone from here. Without waiting it can only
+ * be opened while somebody reads from it, which is not to be seen.
+ */
+static int open_special(const struct attempt *a, int target, const struct stat *st, const struct view *view)
+{
+    const bool waits = (a->flags & (O_ACCMODE | O_NONBLOCK)) != (O_WRONLY | O_NONBLOCK);
+    if (S_ISSOCK(st->st_mode))
+        return ENXIO;
+    return S_ISFIFO(st->st_mode) && waits ? rights_access(view, target, W_OK) : IS_OWN;
+}
 
-static int open_existing(const struct attempt *a, int target)
+static int open_existing(const struct attempt *a, int target, const struct view *view)
 {
     struct stat st;
     const unsigned access = a->flags & O_ACCMODE;
-    int error = look(target, &st);
+    int error = rights_stat(target, &st);
     if (error != 0 || (a->flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL))
         return error != 0 ? error : EEXIST;
     if ((a->flags & O_TMPFILE) == O_TMPFILE)
-        return S_ISDIR(st.st_mode) ? may(target, W_OK | X_OK) : ENOTDIR;
+        return S_ISDIR(st.st_mode) ? rights_access(view, target, W_OK | X_OK) : ENOTDIR;
     if (S_ISDIR(st.st_mode))
         return EISDIR;
-    if (!S_ISREG(st.st_mode)) /* devices and pipes are no places; a link is one that is not followed */
+    if ((access == O_RDONLY || access == NEITHER) && (a->flags & O_TRUNC) == 0)
         return IS_OWN;
-    if (access == O_RDONLY && (a->flags & O_TRUNC) == 0)
-        return IS_OWN;
-    return may(target, W_OK | (access == O_WRONLY ? 0 : R_OK));
+    if (!S_ISREG(st.st_mode)) /* devices are no places; a link is one that is not followed */
+        return open_special(a, target, &st, view);
+    return rights_access(view, target, W_OK | (access == O_WRONLY ? 0 : R_OK));
 }
 
-static int open_file(const struct attempt *a, const struct spot *spot)
+static int open_file(const struct attempt *a, const struct spot *spot, const struct view *view)
 {
     if (spot->target >= 0)
-        return open_existing(a, spot->target);
-    if ((a->flags & O_CREAT) == 0)
-        return ENOENT;
-    return may(spot->dir, W_OK | X_OK);
-}
-
-/* User attributes take the right to write; all others a right that nobody has inside. */
-static int set_attribute(const struct attempt *a, int target, const struct stat *st)
-{
-    char name[256];
-    if (task_string(a->call->task, a->extra, name, sizeof name) < 0)
-        return IS_OWN;
-    if (strncmp(name, "system.posix_acl", 16) == 0)
-        return st->st_uid == own_uid() ? 0 : EPERM;
-    return strncmp(name, "user.", 5) == 0 ? may(target, W_OK) : EPERM;
-}
-
-/* To oneself, at most; the payload knows itself by another number. */
-static int give_away(const struct attempt *a, const struct stat *st, const struct plan *plan)
-{
-    const uid_t to = (uid_t)a->extra;
-    const bool same = to == (uid_t)-1 || to == plan->uid_inside;
-    return st->st_uid == own_uid() && same ? 0 : EPERM;
-}
-
-/* Calls that change what stands there, not its name. */
-static int change(const struct attempt *a, const struct spot *spot, const struct plan *plan)
-{
-    struct stat st;
-    int error = spot->target < 0 ? ENOENT : look(spot->target, &st);
-    if (error != 0)
-        return error;
-    if (st.st_nlink == 0) /* it has no place any more */
-        return IS_OWN;
-    const bool owner = st.st_uid == own_uid();
-    switch (a->act) {
-    case ACT_TRUNCATE:
-        return S_ISDIR(st.st_mode) ? EISDIR : !S_ISREG(st.st_mode) ? EINVAL : may(spot->target, W_OK);
-    case ACT_MODE:
-        return owner ? 0 : EPERM;
-    case ACT_OWNER:
-        return give_away(a, &st, plan);
-    case ACT_TIMES: /* to now may who may write */
-        return owner ? 0 : a->extra == 0 ? may(spot->target, W_OK) : EPERM;
-    default:
-        return set_attribute(a, spot->target, &st);
-    }
+        return open_existing(a, spot->target, view);
+    if (absent(spot) != ENOENT || (a->flags & O_CREAT) == 0)
+        return absent(spot);
+    return operand_wants_directory(&a->what[0]) ? EISDIR : rights_access(view, spot->dir, W_OK | X_OK);
 }
 
 /* Without the guard: 0 if it would have worked, an errno, or IS_OWN. */
-static int without(const struct attempt *a, const struct spot spots[2], const struct plan *plan)
+static int without(const struct attempt *a, const struct spot spots[2], const struct view *view)
 {
     switch (a->act) {
     case ACT_OPEN:
-        return open_file(a, &spots[0]);
+        return open_file(a, &spots[0], view);
     case ACT_MAKE:
-        return make(a, &spots[0]);
+        return make(a, 0, &spots[0], view);
     case ACT_REMOVE:
-        return remove_name(a, &spots[0]);
+        return remove_name(a, &spots[0], view);
     case ACT_RENAME:
-        return rename_name(a, spots);
+        return rename_name(a, spots, view);
     case ACT_LINK:
-        return spots[0].target < 0 ? ENOENT : make(a, &spots[1]);
+        return make_link(a, spots, view);
     default:
-        return change(a, &spots[0], plan);
+        return change_without_guard(a, &spots[0], view);
     }
 }
 
@@ -212,7 +228,7 @@ static int outside(const struct view *view, const struct spot *spot)
     if (sys_fstatfs(fd, &fs) == 0 && (fs.f_flags & READONLY_FLAG) != 0)
         error = EROFS;
     else if (!view->plan->switch_user && spot->dir >= 0)
-        error = (int)-sys_call(CALL_faccessat2, fd, "", W_OK, AT_EMPTY_PATH);
+        error = (int)-sys_call(SYS_faccessat2, fd, "", W_OK, AT_EMPTY_PATH);
     sys_close(fd);
     return error;
 }
@@ -243,7 +259,7 @@ static bool is_foreign_cache(const struct plan_guard *guard, const struct spot *
 struct prediction predict(struct attempt *attempt, const struct spot spots[2], const struct view *view)
 {
     struct prediction p = {.outcome = OUTCOME_OWN};
-    int error = without(attempt, spots, view->plan);
+    int error = without(attempt, spots, view);
     if (error == IS_OWN)
         return p;
     if (attempt->act == ACT_LINK || (attempt->act == ACT_RENAME && view_writable(view, spot_place(&spots[0]))))

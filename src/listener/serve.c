@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <string.h>
 
+#include "listener/form.h"
 #include "listener/ids.h"
 #include "listener/predict.h"
 #include "sys/files.h"
@@ -132,12 +133,16 @@ static void judge(struct serve *s, struct attempt *a, struct spot spots[2])
     }
     if (granted == GRANT_ANSWERED)
         return;
+    if (p.outcome == OUTCOME_VIOLATION && !form_reaches_place(a))
+        p.outcome = OUTCOME_OWN;
     if (p.outcome == OUTCOME_VIOLATION) {
         if (!layer_notify_valid(s->listener, a->call))
             return;
         record(s, a, &spots[p.culprit]);
     }
     const bool failed = p.outcome == OUTCOME_ERROR && p.error != EROFS;
+    if (failed && p.error == EACCES && s->view.overrides) /* the caller could have looked there */
+        s->records->unseen++;
     layer_notify_answer(s->listener, a->call, failed ? -p.error : 0);
 }
 
@@ -148,7 +153,7 @@ static void handle(struct serve *s, const struct notify_call *call)
     int r = attempt_read(&attempt, call);
     if (r == 0)
         r = find_spots(s, &attempt, spots);
-    if (r == -EPERM || (r == -EACCES && s->view.root < 0))
+    if (r == -EPERM || (r == -EACCES && (s->view.root < 0 || s->view.overrides)))
         s->records->unseen++;
     if (r < 0)
         layer_notify_answer(s->listener, call, 0);

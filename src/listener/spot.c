@@ -195,7 +195,7 @@ void spot_look(struct spot *spot)
 static bool ruled_writable(const struct plan *plan, int fd)
 {
     char path[PATH_MAX];
-    if (task_own_link(fd, path) < 0)
+    if (task_own_link(fd, path) < 0 || path[0] != '/') /* a pipe or the like has no place */
         return true;
     for (size_t i = 0; i < plan->rule_count; i++) {
         if ((plan->rules[i].access & LL_WRITE_FILE) != 0 && policy_path_beneath(path, plan->rules[i].path))

@@ -14,11 +14,12 @@
 struct view {
     const struct plan *plan; /* borrowed */
     int root;                /* owned; the payload's "/"; -1: not seen yet */
+    bool overrides;          /* the caller is root, whom no permission stops; the payload is not */
 };
 
 struct spot {
     int dir;                 /* owned; the directory; -1: not looked for, or not there */
-    int target;              /* owned; what stands there; -1: nothing, or not looked for */
+    int target;              /* owned; what stands there; after spot_look() a negative errno: nothing to be seen */
     char leaf[NAME_MAX + 1]; /* its name in `dir`; "": the place is a directory that has none here */
 };
 #define SPOT_INIT ((struct spot){.dir = -1, .target = -1})

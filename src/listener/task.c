@@ -110,10 +110,17 @@ int task_fd_open(uint32_t task, int fd)
     return sys_open(AT_FDCWD, path, O_PATH, 0);
 }
 
+void task_own_path(int fd, char out[TASK_FD_PATH_SIZE])
+{
+    static const char prefix[] = "/proc/self/fd/";
+    memcpy(out, prefix, sizeof prefix);
+    *put_number(out + sizeof prefix - 1, (uint32_t)fd) = '\0';
+}
+
 int task_own_link(int fd, char *out)
 {
-    char path[PROC_PATH_SIZE] = "/proc/self/fd/";
-    *put_number(path + strlen(path), (uint32_t)fd) = '\0';
+    char path[TASK_FD_PATH_SIZE];
+    task_own_path(fd, path);
     return read_link(path, out);
 }
 
@@ -148,10 +155,11 @@ static unsigned last_number(const char *text)
     return number(last, 10);
 }
 
-static int read_status(uint32_t task, char out[STATUS_SIZE])
+/* A file of lines: "status", or "fdinfo/" and a descriptor. */
+static int read_lines(uint32_t task, const char *name, int of, char out[STATUS_SIZE])
 {
     char path[PROC_PATH_SIZE];
-    proc_path(path, task, "status", -1);
+    proc_path(path, task, name, of);
     int fd = sys_open(AT_FDCWD, path, O_RDONLY, 0);
     if (fd < 0)
         return fd;
@@ -164,18 +172,24 @@ static int read_status(uint32_t task, char out[STATUS_SIZE])
 int task_facts(uint32_t task, struct task_facts *out)
 {
     char status[STATUS_SIZE];
-    int r = read_status(task, status);
+    int r = read_lines(task, "status", -1, status);
     if (r < 0)
         return r;
     *out = (struct task_facts){.process = number(field(status, "Tgid"), 10),
                                .parent = number(field(status, "PPid"), 10),
                                .pid = (int)last_number(field(status, "NStgid")),
                                .umask = number(field(status, "Umask"), 8)};
-    if (out->process != task && (r = read_status(out->process, status)) < 0)
+    if (out->process != task && (r = read_lines(out->process, "status", -1, status)) < 0)
         return r;
     const char *name = field(status, "Name");
     const size_t len = name == NULL ? 0 : strcspn(name, "\n");
     if (len > 0)
         memcpy(out->comm, name, len < sizeof out->comm ? len : sizeof out->comm - 1);
     return 0;
+}
+
+bool task_fd_is_path(uint32_t task, int fd)
+{
+    char lines[STATUS_SIZE];
+    return fd >= 0 && read_lines(task, "fdinfo/", fd, lines) == 0 && (number(field(lines, "flags"), 8) & O_PATH) != 0;
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,6 +23,8 @@ int task_open(uint32_t task, const char *name);
 /* The same for descriptor `fd` of the task's. */
 int task_fd_link(uint32_t task, int fd, char *out);
 int task_fd_open(uint32_t task, int fd);
+/* It was opened with O_PATH. */
+bool task_fd_is_path(uint32_t task, int fd);
 
 struct task_facts {
     uint32_t process, parent; /* numbers outside */
@@ -31,5 +34,8 @@ struct task_facts {
 };
 int task_facts(uint32_t task, struct task_facts *out);
 
-/* Where one of our own descriptors leads; `out` has PATH_MAX bytes. */
+/* The path that stands for one of our own descriptors. */
+#define TASK_FD_PATH_SIZE 32
+void task_own_path(int fd, char out[TASK_FD_PATH_SIZE]);
+/* Where it leads; `out` has PATH_MAX bytes. */
 int task_own_link(int fd, char *out);

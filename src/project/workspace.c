@@ -146,13 +146,51 @@ static int make_parents(struct workspace *w, struct cordon_error *err)
     return 0;
 }
 
-static void remove_named(int parent, const char *name)
+/* True if nothing is left of it. */
+static bool remove_named(int parent, const char *name)
 {
     struct buf where = BUF_INIT(PATH_MAX);
     struct remove_progress none = {0};
     const char *syscall;
-    (void)remove_tree(parent, name, true, &none, &where, &syscall); /* what stays is swept later */
+    if (unlinkat(parent, name, 0) == 0 || errno == ENOENT)
+        return true;
+    int r = remove_tree(parent, name, true, &none, &where, &syscall);
     buf_free(&where);
+    return r == 0;
+}
+
+static DIR *open_list(int parent, const char *name)
+{
+    FD_AUTO fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *list = fd < 0 ? NULL : fdopendir(fd);
+    if (list != NULL)
+        (void)fd_take(&fd);
+    return list;
+}
+
+/* All but the mark, by which a later run knows that the rest is ours; true if nothing else is left. */
+static bool empty_but_for_mark(int parent, const char *name)
+{
+    DIR *list = open_list(parent, name);
+    bool done = list != NULL;
+    for (const struct dirent *e; list != NULL && (e = readdir(list)) != NULL;) {
+        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 && strcmp(e->d_name, MARK) != 0)
+            done = remove_named(dirfd(list), e->d_name) && done;
+    }
+    if (list != NULL)
+        closedir(list);
+    return done;
+}
+
+/* A workspace and its base temp. What cannot be removed now is swept by a later run, as long as the mark is there. */
+static void discard(int parent, unsigned run)
+{
+    char name[64];
+    name_of(name, sizeof name, WORKSPACE_BASE_TEMP, run);
+    bool done = remove_named(parent, name);
+    name_of(name, sizeof name, WORKSPACE_PREFIX, run);
+    if (empty_but_for_mark(parent, name) && done)
+        (void)remove_named(parent, name);
 }
 
 /* A workspace that no run holds any more: its own mark is there, and the lock is free. */
@@ -165,17 +203,29 @@ static bool is_abandoned(int parent, const char *name)
            flock(dir, LOCK_EX | LOCK_NB) == 0;
 }
 
+/* The number in a workspace's name; 0: it is another name. */
+static unsigned run_of(const char *name)
+{
+    char same[64];
+    if (!text_starts_with(name, WORKSPACE_PREFIX))
+        return 0;
+    const unsigned long run = strtoul(name + strlen(WORKSPACE_PREFIX), NULL, 10);
+    if (run == 0 || run > WORKSPACE_RUNS_MAX)
+        return 0;
+    name_of(same, sizeof same, WORKSPACE_PREFIX, (unsigned)run);
+    return strcmp(name, same) == 0 ? (unsigned)run : 0;
+}
+
 static void sweep(int parent)
 {
-    for (unsigned run = 1; run <= WORKSPACE_RUNS_MAX && exists(parent, WORKSPACE_PREFIX, run); run++) {
-        char name[64];
-        name_of(name, sizeof name, WORKSPACE_PREFIX, run);
-        if (!is_abandoned(parent, name))
-            continue;
-        remove_named(parent, name);
-        name_of(name, sizeof name, WORKSPACE_BASE_TEMP, run);
-        remove_named(parent, name);
+    DIR *list = open_list(parent, ".");
+    for (const struct dirent *e; list != NULL && (e = readdir(list)) != NULL;) {
+        const unsigned run = run_of(e->d_name);
+        if (run != 0 && is_abandoned(parent, e->d_name))
+            discard(parent, run);
     }
+    if (list != NULL)
+        closedir(list);
 }
 
 static int take_number(struct workspace *w, struct cordon_error *err)
@@ -250,9 +300,10 @@ void workspace_remove(struct workspace *w)
     if (w->dir < 0)
         return;
     name_of(name, sizeof name, WORKSPACE_BASE_TEMP, w->run);
-    remove_named(w->parent, name); /* was not there before; pytest made it, so its inode is not known */
     if (still_there(&w->made))
-        remove_named(w->made.parent, w->made.name);
+        discard(w->parent, w->run);
+    else
+        (void)remove_named(w->parent, name); /* was not there before; pytest made it, so its inode is not known */
     for (unsigned i = w->above_count; i > 0; i--) {
         if (still_there(&w->above[i - 1]))
             (void)unlinkat(w->above[i - 1].parent, w->above[i - 1].name, AT_REMOVEDIR);

@@ -70,7 +70,7 @@ void report_summary(const struct report *report, struct buf *out)
         buf_printf(out, "TEST_SANDBOX_VIOLATION: %zu more paths; --result FILE and --report FILE.html name them\n",
                    paths - REPORT_SUMMARY_PATHS);
     if (all->unseen > 0)
-        buf_printf(out, "cordon: %llu calls of processes that cannot be looked into were not judged; "
+        buf_printf(out, "cordon: %llu calls of processes or at places that cannot be looked into were not judged; "
                         "the kernel refused what it had to\n", (unsigned long long)all->unseen);
     if (all->total > 0)
         buf_printf(out, "cordon: %llu refused write%s to %zu path%s\n", (unsigned long long)all->total,

@@ -24,7 +24,7 @@ struct result_violations {
     struct result_violation *items; /* owned, with all that it points to */
     size_t count;
     uint64_t total;  /* calls, those without a record of their own too */
-    uint64_t unseen; /* calls of processes that cannot be looked into: nothing is known of them */
+    uint64_t unseen; /* calls of processes or at places that cannot be looked into: nothing is known of them */
     bool watched;    /* false: nobody was there to name them */
 };
 

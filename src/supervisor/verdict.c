@@ -29,10 +29,13 @@ static bool never_ran(const struct supervisor *s, struct result *result)
 static void warn_of_listener(const struct supervisor *s, struct result *result)
 {
     const struct shared *shared = s->spawn.shared;
+    if (shared != NULL && s->plan->fs_mode == FS_GUARD && !s->plan->listen)
+        result_warn(result, "refused writes are not named, and no cache is granted: no listener%s",
+                    s->plan->backend == BACKEND_BWRAP ? " beneath bwrap" : "");
     if (shared != NULL && shared->listen_errno != 0)
         result_warn(result, "refused writes are not named: no listener (%s)", text_errno_name(shared->listen_errno));
     if (result->violations.unseen > 0)
-        result_warn(result, "%" PRIu64 " calls of processes that cannot be looked into were not named",
+        result_warn(result, "%" PRIu64 " calls of processes or at places that cannot be looked into were not named",
                     result->violations.unseen);
     if (result->violations.count == VIOLATIONS_MAX)
         result_warn(result, "only the first %d distinct violations are listed", VIOLATIONS_MAX);

@@ -177,8 +177,9 @@ def test_i23_none_warns_unless_told(flag, env, warns):
 
 @pytest.mark.parametrize("flag", [[], ["--unsafe-no-isolation"]])
 def test_n05_required_isolation_refuses_none(flag):
-    r = cordon("run", "--backend", "none", *flag, "--", "echo", "ran", env={"CORDON_REQUIRE_ISOLATION": "1"})
-    assert r.rc == 2 and r.out == b"" and b"CORDON_REQUIRE_ISOLATION" in r.err, r.told()
+    for backend in (["none"], ["posix", "--allow-partial"]):
+        r = cordon("run", "--backend", *backend, *flag, "--", "echo", "ran", env={"CORDON_REQUIRE_ISOLATION": "1"})
+        assert r.rc == 2 and r.out == b"" and b"CORDON_REQUIRE_ISOLATION" in r.err, r.told()
     assert cordon("run", "--", "true", env={"CORDON_REQUIRE_ISOLATION": "1"}).rc == 0
 
 

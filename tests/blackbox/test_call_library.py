@@ -86,6 +86,8 @@ def test_without_a_sandbox_it_is_the_callers_own_world(modules, place):
     assert not any(e["applied"] for e in r.doc["enforced"].values())
     assert b"nothing is enforced" in r.err
     assert modules.call("--no-sandbox", "--unsafe-no-isolation", "a.world").err == b""
+    r = modules.call("--no-sandbox", "--unsafe-no-isolation", "a.world", env={"CORDON_REQUIRE_ISOLATION": "1"})
+    assert r.rc == 2 and r.out == b"" and b"CORDON_REQUIRE_ISOLATION" in r.err, r.told()
 
 
 def test_no_variable_turns_the_sandbox_off(modules):

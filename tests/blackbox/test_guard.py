@@ -377,6 +377,14 @@ def test_without_the_listener_the_kernel_refuses_and_nobody_names(project):
     r = guard(project, "sh", "-c", "rm config.toml; true", binary=TEST_BIN, env={"CORDON_TEST_DISABLE": "listener"})
     assert snapshot(project) == before and "Read-only" in r.doc["stderr"]
     assert r.doc["violations"] == [] and r.doc["status"] == "OK", r.told()
+    assert any("not named" in w and "no listener" in w for w in r.doc["warnings"]), r.told()
+
+
+def test_beneath_bwrap_it_is_said_that_nobody_names(project):
+    before = snapshot(project)
+    r = guard(project, "sh", "-c", "rm config.toml; true", options=["--backend", "bwrap"])
+    assert snapshot(project) == before and r.doc["backend"]["kind"] == "bwrap" and r.doc["violations"] == []
+    assert any("not named" in w and "no listener beneath bwrap" in w for w in r.doc["warnings"]), r.told()
 
 
 def test_without_the_mounts_and_landlock_it_happens(project):

@@ -121,8 +121,11 @@ def test_isolation_by_flag_and_variable_the_flag_wins(noether):
         r = noether(f"--isolate={word}", *WHERE)
         assert r.out == INSIDE and r.err == b""
     r = noether("--isolate", "none", *WHERE)
+    assert r.out == OWN and r.err.count(b"\n") == 1 and b"warning: no isolation" in r.err
+    r = noether("--isolate", "none", "--unsafe-no-isolation", *WHERE)
     assert r.out == OWN and r.err == b""
-    assert noether(*WHERE, env={"NOETHER_ISOLATION": "none"}).out == OWN
+    r = noether(*WHERE, env={"NOETHER_ISOLATION": "none"})
+    assert r.out == OWN and b"warning: no isolation" in r.err
     assert noether("--isolate=auto", *WHERE, env={"NOETHER_ISOLATION": "none"}).out == INSIDE
 
 
@@ -133,6 +136,8 @@ def test_required_isolation_refuses_none(noether, value, required):
     assert not required or b"refusing to run without isolation" in r.err
     assert noether("--require-isolation", *WHERE).out == INSIDE
     assert noether("--require-isolation", "--isolate=none", *WHERE).rc == 2
+    r = noether("--isolate=none", *WHERE, env={"CORDON_REQUIRE_ISOLATION": value})
+    assert (r.rc, r.out) == ((2, b"") if required else (0, OWN))
 
 
 def test_a_host_without_isolation_auto_warns_and_runs_unless_it_is_required(noether):
@@ -140,7 +145,8 @@ def test_a_host_without_isolation_auto_warns_and_runs_unless_it_is_required(noet
     env = {"CORDON_TEST_DISABLE": "userns,landlock,bwrap"}
     r = noether(*WHERE, env=env, which="switched")
     assert r.rc == 0 and r.out == OWN and r.err.count(b"\n") == 1, r.told()
-    assert b"warning: no isolation" in r.err and b"bubblewrap" in r.err and b"--isolate=none" in r.err
+    assert b"warning: no isolation" in r.err and b"bubblewrap" in r.err and b"--unsafe-no-isolation" in r.err
+    assert noether("--unsafe-no-isolation", *WHERE, env=env, which="switched").err == b""
     r = noether("--", "sh", "-c", "echo $CALLER", env={**env, "CALLER": "seen"}, which="switched")
     assert r.out == b"seen\n"
     for args, more in ((["--require-isolation"], {}), ([], {"NOETHER_REQUIRE_ISOLATION": "1"}),

@@ -1,5 +1,6 @@
 """`cordon test`: the place of a run, what it leaves behind, and suites that behave badly."""
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -65,6 +66,42 @@ def test_a_killed_run_is_swept_by_the_next(project):
     p.stdout.close()
     assert artifacts(project) == ["_isolation_workspace_1"]
     assert support.eventually(lambda: run_test(project, "--", "true").rc == 0 and artifacts(project) == [])
+
+
+def held(project, **kw):
+    p = subprocess.Popen([support.BIN, "test", "--", "sh", "-c", "echo ready; read line"], cwd=project, env=support.ENV,
+                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, **kw)
+    assert p.stdout.readline() == b"ready\n"
+    return p
+
+
+def test_a_killed_run_is_swept_also_behind_a_gap(project):
+    first, second = held(project), held(project)
+    assert first.communicate(b"\n")[0] == b"" and artifacts(project) == ["_isolation_workspace_2"]
+    second.kill()
+    second.communicate()
+    assert support.eventually(lambda: run_test(project, "--", "true").rc == 0 and artifacts(project) == [])
+
+
+def test_a_run_that_cannot_remove_all_leaves_it_to_the_next(project):
+    """Without descriptors left the mark must stay as long as anything else does."""
+    place = project / "tests/artifacts/_isolation_workspace_1"
+    for most in range(9, 30):
+        subprocess.run([support.BIN, "test", "--quiet", "--", "sh", "-c", "mkdir -p $HOME/a/b/c/d/e"], cwd=project,
+                       env=support.ENV, stdin=subprocess.DEVNULL, capture_output=True, check=False,
+                       preexec_fn=lambda n=most: resource.setrlimit(resource.RLIMIT_NOFILE, (n, n)))
+        assert not place.exists() or (place / ".cordon-workspace").exists(), (most, list(place.iterdir()))
+    run_test(project, "--", "true", code=0)
+    assert artifacts(project) == []
+
+
+def test_pytest_does_not_look_into_workspaces(project):
+    """Those of other runs come and go while it collects."""
+    for name in ("_isolation_workspace_7", "_pytest_tmp_7"):
+        (project / "tests/artifacts" / name).mkdir(parents=True)
+        (project / "tests/artifacts" / name / "test_other.py").write_text("def test_other(): assert False\n")
+    (project / "tests/test_a.py").write_text("def test_a(): pass\n")
+    assert b"1 passed" in run_test(project, "--", *PYTEST, code=0).out
 
 
 def test_a_payload_that_swaps_the_workspace(project, place):
