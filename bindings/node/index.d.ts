@@ -270,7 +270,7 @@ export class SandboxedFilesystem extends EventEmitter {
   utimes(path: string, atime: number | string | Date, mtime: number | string | Date): Promise<void>;
   /** Resolves when the watch is armed. */
   watch(path: string, options?: WatchOptions): Promise<Watch>;
-  /** Atomic: a reader sees the old content or the new. `saveLast`: remember it for watchers. */
+  /** Atomic, unless it has to write in place (several names, a directory or owner that cannot be changed). `saveLast`: remember it for watchers. */
   writeFile(path: string, data: string | ArrayBufferView | PatchRequest, saveLast?: boolean): Promise<void>;
   /** Sends a patch where that is worth it; fails with ETAG_MISMATCH if the file is not `baseContents`. */
   writeFileDelta(path: string, content: string | ArrayBufferView, options?: { baseContents?: string; saveLast?: boolean; minLength?: number }): Promise<void>;

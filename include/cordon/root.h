@@ -168,11 +168,21 @@ const struct cordon_root_constant *cordon_root_constants(size_t *count);
 int cordon_root_append_file(struct cordon_root *root, const char *path, const void *data,
                             size_t len, struct cordon_root_error *err);
 
-/* Atomic: a reader sees the old content or the new. save_last: remember it for watchers. */
+/*
+ * Atomic: a reader sees the old content or the new. Not where it has to write in place: a file with
+ * several names (CORDON_ROOT_ALLOW_HARDLINK, _UNSAFE), a directory that cannot be written, an owner or
+ * a group that cannot be given, a name that is a mount. There the old content is kept if there is
+ * no room for the new; a reader may see a mixture, and a crash may leave one.
+ * save_last: remember it for watchers.
+ */
 int cordon_root_write_file(struct cordon_root *root, const char *path, const void *data,
                            size_t len, bool save_last, struct cordon_root_error *err);
 
-/* `patch` is the JSON text of a list of hunks, `sha256` that of the content it was made from. */
+/*
+ * `patch` is the JSON text of a list of hunks, `sha256` that of the content it was made from. Check
+ * and write are one step for every writer of this root, and for patches of other roots and processes
+ * (where the file system has flock); EBUSY if one of those holds the file for five seconds.
+ */
 int cordon_root_write_patch(struct cordon_root *root, const char *path, const char *patch,
                             size_t patch_len, const char *sha256, bool save_last,
                             struct cordon_root_error *err);
@@ -188,6 +198,7 @@ int cordon_root_make_patch(const char *from, size_t from_len, const char *to, si
 
 int cordon_root_truncate(struct cordon_root *root, const char *path, int64_t len,
                          struct cordon_root_error *err);
+/* Set-user-ID and set-group-ID are for directories only (EPERM), but with CORDON_ROOT_UNSAFE. */
 int cordon_root_chmod(struct cordon_root *root, const char *path, uint32_t mode,
                       struct cordon_root_error *err);
 int cordon_root_utimes(struct cordon_root *root, const char *path, double atime_s, double mtime_s,

@@ -26,13 +26,27 @@ size_t text_utf8(const char *s, size_t len)
     return n;
 }
 
+/*
+ * What turns the direction of the text around it, so that a name reads as another one: U+061C, U+200E,
+ * U+200F, U+202A to U+202E, U+2066 to U+2069; and U+2028, U+2029, which end a line.
+ */
+static bool is_direction(const unsigned char *u, size_t n)
+{
+    if (n == 2)
+        return u[0] == 0xd8 && u[1] == 0x9c;
+    if (n != 3 || u[0] != 0xe2)
+        return false;
+    return (u[1] == 0x80 && (u[2] == 0x8e || u[2] == 0x8f || (u[2] >= 0xa8 && u[2] <= 0xae))) ||
+           (u[1] == 0x81 && u[2] >= 0xa6 && u[2] <= 0xa9);
+}
+
 /* C0, DEL, and the C1 block (U+0080 to U+009F), which terminals obey as well. */
 static bool is_control(const char *s, size_t n)
 {
     const unsigned char *u = (const unsigned char *)s;
     if (n == 1)
         return u[0] < 0x20 || u[0] == 0x7f;
-    return n == 2 && u[0] == 0xc2 && u[1] < 0xa0;
+    return (n == 2 && u[0] == 0xc2 && u[1] < 0xa0) || is_direction(u, n);
 }
 
 size_t text_escape(char *out, size_t size, const char *in, size_t len)

@@ -5,9 +5,10 @@
 #include <stddef.h>
 
 /*
- * Copies `len` bytes with control characters and invalid UTF-8 as \xNN (a newline as \n), so that
- * a hostile name cannot move the cursor of a terminal. Like snprintf: always terminated if size is
- * not 0, returns the length that it needs. An escape is never cut in half.
+ * Copies `len` bytes with control characters, direction marks and invalid UTF-8 as \xNN (a newline
+ * as \n), so that a hostile name cannot move the cursor of a terminal or read as another one. Like
+ * snprintf: always terminated if size is not 0, returns the length that it needs. An escape is never
+ * cut in half.
  */
 size_t text_escape(char *out, size_t size, const char *in, size_t len);
 

@@ -17,7 +17,6 @@
 #define OUTPUT_MAX (512u * 1024 * 1024)
 #define EXIT_FOUND 1
 #define EXIT_USAGE 2
-#define EXIT_SETUP 125
 #define PROGRESS_FILES 64 /* between two lines of progress */
 
 struct audit_flags {
@@ -200,7 +199,7 @@ static int say(const struct audit_flags *flags, const struct audit *a)
         audit_write_text(a, &out);
         summarize(a, &summary);
     }
-    if (out.failed || fd_write_all(STDOUT_FILENO, out.data, out.len) < 0)
+    if (message_print(&out) < 0)
         return EXIT_SETUP;
     (void)fd_write_all(STDERR_FILENO, summary.data, summary.len);
     return a->problems > 0 ? EXIT_USAGE : flags->strict && a->total > 0 ? EXIT_FOUND : 0;
@@ -234,7 +233,7 @@ int cli_audit(int argc, char **argv)
     if (first >= 0 && flags.help) {
         BUF_AUTO help = BUF_INIT(64 * 1024);
         put_help(&help);
-        status = fd_write_all(STDOUT_FILENO, help.data, help.len) < 0 ? EXIT_SETUP : 0;
+        status = message_print(&help) < 0 ? EXIT_SETUP : 0;
     } else if (first >= 0) {
         status = audit(&flags, &arena, argc - 2 - first, argv + 2 + first, &err);
     }

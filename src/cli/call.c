@@ -22,7 +22,6 @@
 #define EXIT_USAGE 2
 #define EXIT_MODULE 44  /* missing, or cannot be loaded */
 #define EXIT_DENIED 77  /* of apcore: the caller does not grant it */
-#define EXIT_SETUP 125
 
 extern char **environ;
 
@@ -37,7 +36,7 @@ struct call {
     bool ran;     /* the result is that of a run, or of one that was tried */
 };
 
-static void put_help(void)
+static int put_help(void)
 {
     struct call_options ignored;
     const struct option_table own = call_option_table(&ignored);
@@ -51,7 +50,7 @@ static void put_help(void)
     options_help(&text, &own);
     buf_puts(&text, "\nThe exit status is 0 if the module returned a value, and else as of cordon run; 65\n"
                     "its output is not one JSON value, 44 there is no such module or it cannot be loaded.\n");
-    (void)fd_write_all(STDOUT_FILENO, text.data, text.len);
+    return message_print(&text) < 0 ? EXIT_SETUP : 0;
 }
 
 static int usage(struct cordon_error *err, const char *what, const char *subject, const char *why)
@@ -274,10 +273,8 @@ static int begin(struct call *c, int argc, char **argv)
     const struct options_setting setting = {
         .profile = PROFILE_MODULE, .own = &own, .arena = &s->arena, .cwd = getcwd(cwd, sizeof cwd)};
     int r = options_parse(&s->options, &setting, argc - 2, argv + 2, err);
-    if (r >= 0 && s->options.help) {
-        put_help();
-        return 0;
-    }
+    if (r >= 0 && s->options.help)
+        return put_help();
     if (r >= 0)
         r = take_id(c, argc - 2 - r, argv + 2 + r, err);
     if (r >= 0)

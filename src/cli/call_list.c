@@ -70,5 +70,5 @@ int call_list(const struct module_root *root, struct arena *arena, bool json, st
         json_end(&l.w, '}');
         buf_puts(&out, "\n");
     }
-    return out.failed || fd_write_all(STDOUT_FILENO, out.data, out.len) < 0 ? 125 : 0;
+    return message_print(&out) < 0 ? EXIT_SETUP : 0;
 }

@@ -14,7 +14,6 @@
 #define OUTPUT_MAX (1024 * 1024)
 #define EXIT_LACKING 1
 #define EXIT_USAGE 2
-#define EXIT_SETUP 125
 
 struct doctor_flags {
     bool json, help, profile_given;
@@ -97,5 +96,5 @@ int cli_doctor(int argc, char **argv)
         put_help(&out);
     else
         status = examine(&flags, &out);
-    return out.failed || fd_write_all(STDOUT_FILENO, out.data, out.len) < 0 ? EXIT_SETUP : status;
+    return message_print(&out) < 0 ? EXIT_SETUP : status;
 }

@@ -32,6 +32,7 @@ const char *fs_arg(const struct fs *fs, int i); /* NULL if it is not there */
 int fs_arg_json(struct fs *fs, int i, enum json_type type, const struct json **out);
 bool fs_flag(const struct json *options, const char *key);
 double fs_number(const struct json *options, const char *key, double otherwise);
+uint64_t fs_whole(double number, uint64_t max); /* rounded down; what is beyond is the bound */
 
 /* The strings of a JSON list, NULL being an empty one; one path, or a JSON list of them. */
 int fs_list(struct fs *fs, const struct json *list, const char *const **out, size_t *count);
@@ -40,6 +41,8 @@ int fs_arg_paths(struct fs *fs, int i, const char *const **out, size_t *count, b
 /* Text as it is, or stdin for "-". */
 int fs_arg_data(struct fs *fs, int i, const char **data, size_t *len);
 int fs_arg_number(struct fs *fs, int i, const char *code, double otherwise, double *out);
+int fs_arg_ms(struct fs *fs, int i, uint64_t *out);    /* 0 if it is missing or negative */
+int fs_arg_length(struct fs *fs, int i, int64_t *out); /* likewise; no other is ever changed */
 int fs_arg_mode(struct fs *fs, const char *text, uint32_t *out); /* octal */
 
 /* ---- values ---- */

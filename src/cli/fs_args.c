@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/parse.h"
 #include "base/text.h"
 #include "cli/fs.h"
 
@@ -58,6 +59,11 @@ double fs_number(const struct json *options, const char *key, double otherwise)
 {
     const struct json *v = options != NULL ? json_get(options, key) : NULL;
     return v != NULL && (v->type == JSON_INT || v->type == JSON_REAL) ? v->real : otherwise;
+}
+
+uint64_t fs_whole(double number, uint64_t max)
+{
+    return number >= (double)max ? max : number >= 1 ? (uint64_t)number : 0;
 }
 
 int fs_list(struct fs *fs, const struct json *list, const char *const **out, size_t *count)
@@ -123,8 +129,30 @@ int fs_arg_number(struct fs *fs, int i, const char *code, double otherwise, doub
         return 0;
     char *end = NULL;
     *out = strtod(text, &end);
-    if (*text == '\0' || *end != '\0')
+    if (*text == '\0' || *end != '\0' || *out != *out)
         return refuse(fs, code, "the argument must be a number");
+    return 0;
+}
+
+int fs_arg_ms(struct fs *fs, int i, uint64_t *out)
+{
+    double ms = 0;
+    int rc = fs_arg_number(fs, i, "ERR_INVALID_ARG_TYPE", 0, &ms);
+    *out = fs_whole(ms, UINT64_MAX);
+    return rc;
+}
+
+int fs_arg_length(struct fs *fs, int i, int64_t *out)
+{
+    const char *text = fs_arg(fs, i);
+    const bool negative = text != NULL && text[0] == '-';
+    uint64_t len = 0;
+    int rc = text != NULL ? parse_u64(text + negative, &len) : 0;
+    if (rc == -EINVAL)
+        return refuse(fs, "ERR_INVALID_ARG_TYPE", "the length must be a whole number");
+    if (!negative && (rc < 0 || len > INT64_MAX))
+        return refuse(fs, "ERR_OUT_OF_RANGE", "no file can have that length");
+    *out = negative ? 0 : (int64_t)len;
     return 0;
 }
 

@@ -91,12 +91,11 @@ static int put_stat(struct fs *fs, const struct cordon_root_stat *st)
 
 static int read_file(struct fs *fs)
 {
-    double lock = 0;
-    int rc = fs_arg_number(fs, 2, "ERR_INVALID_ARG_TYPE", 0, &lock);
+    uint64_t lock = 0;
+    int rc = fs_arg_ms(fs, 2, &lock);
     struct cordon_root_data d = {0};
     if (rc == 0)
-        rc = cordon_root_read_file(fs->root, fs->args[0], lock > 0 ? (uint64_t)lock : 0, &d,
-                                   &fs->err);
+        rc = cordon_root_read_file(fs->root, fs->args[0], lock, &d, &fs->err);
     if (rc == 0)
         put_data(fs, &d, fs_arg(fs, 1) != NULL && fs->args[1][0] != '\0');
     cordon_root_data_free(&d);
@@ -105,10 +104,9 @@ static int read_file(struct fs *fs)
 
 static int lock_file(struct fs *fs)
 {
-    double lock = 0;
-    int rc = fs_arg_number(fs, 1, "ERR_INVALID_ARG_TYPE", 0, &lock);
-    return rc < 0 ? rc : cordon_root_lock_file(fs->root, fs->args[0],
-                                               lock > 0 ? (uint64_t)lock : 0, &fs->err);
+    uint64_t lock = 0;
+    int rc = fs_arg_ms(fs, 1, &lock);
+    return rc < 0 ? rc : cordon_root_lock_file(fs->root, fs->args[0], lock, &fs->err);
 }
 
 static int do_stat(struct fs *fs)
@@ -323,15 +321,15 @@ static int write_file_delta(struct fs *fs)
     const bool known = base != NULL && base->type == JSON_STRING;
     return cordon_root_write_file_delta(fs->root, fs->args[0], data, len,
                                         known ? base->text : NULL, known ? base->len : 0,
-                                        (size_t)fs_number(o, "minLength", 1024),
+                                        fs_whole(fs_number(o, "minLength", 1024), SIZE_MAX),
                                         fs_flag(o, "saveLast"), &fs->err);
 }
 
 static int do_truncate(struct fs *fs)
 {
-    double len = 0;
-    int rc = fs_arg_number(fs, 1, "ERR_INVALID_ARG_TYPE", 0, &len);
-    return rc < 0 ? rc : cordon_root_truncate(fs->root, fs->args[0], (int64_t)len, &fs->err);
+    int64_t len = 0;
+    int rc = fs_arg_length(fs, 1, &len);
+    return rc < 0 ? rc : cordon_root_truncate(fs->root, fs->args[0], len, &fs->err);
 }
 
 static int do_chmod(struct fs *fs)
@@ -360,7 +358,7 @@ static int do_mkdir(struct fs *fs)
     if (arg != NULL && arg[0] == '{') {
         rc = fs_arg_json(fs, 1, JSON_OBJECT, &o);
         const struct json *m = rc == 0 ? json_get(o, "mode") : NULL;
-        if (m != NULL && m->type == JSON_INT)
+        if (m != NULL && m->type == JSON_INT && m->integer >= 0 && m->integer <= UINT32_MAX)
             mode = (uint32_t)m->integer & 07777;
         else if (m != NULL)
             rc = fs_arg_mode(fs, m->type == JSON_STRING ? m->text : "", &mode);
@@ -500,13 +498,13 @@ static int do_watch(struct fs *fs)
     const struct json *overflow = o != NULL ? json_get(o, "overflow") : NULL;
     const struct cordon_root_watch_options options = {
         .size = sizeof options,
-        .max_queue = (uint32_t)fs_number(o, "maxQueue", 0),
+        .max_queue = (uint32_t)fs_whole(fs_number(o, "maxQueue", 0), UINT32_MAX),
         .throw_on_overflow = overflow != NULL && overflow->type == JSON_STRING &&
                              strcmp(overflow->text, "throw") == 0,
         .close_on_unlink = fs_flag(o, "closeOnUnlink"),
         .stats = fs_flag(o, "stats"),
         .patch = fs_flag(o, "patch"),
-        .stability_ms = (uint32_t)fs_number(o, "stabilityThreshold", 500),
+        .stability_ms = (uint32_t)fs_whole(fs_number(o, "stabilityThreshold", 500), UINT32_MAX),
     };
     struct cordon_root_watch *watch = NULL;
     rc = cordon_root_watch_open(fs->root, fs->args[0], &options, &watch, &fs->err);

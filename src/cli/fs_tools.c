@@ -31,11 +31,10 @@ static int option_words(struct fs *fs, const struct json *o, struct cordon_root_
 static int tool_options(struct fs *fs, const struct json *o, struct cordon_root_tool_options *out)
 {
     const struct json *cwd = o != NULL ? json_get(o, "cwd") : NULL;
-    const double max = fs_number(o, "maxSize", 0);
     *out = (struct cordon_root_tool_options){
         .size = sizeof *out,
         .timeout_ms = fs_number(o, "timeout", 0),
-        .max_output = max > 0 && max < 1e15 ? (uint64_t)max : 0,
+        .max_output = fs_whole(fs_number(o, "maxSize", 0), UINT64_MAX),
         .cwd = cwd != NULL && cwd->type == JSON_STRING ? cwd->text : NULL,
     };
     return option_words(fs, o, out);

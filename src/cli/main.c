@@ -4,8 +4,10 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/nearest.h"
 #include "cli/audit.h"
 #include "cli/call.h"
@@ -45,6 +47,7 @@ static const struct command commands[] = {
     {"policy", "show, check, normalize policies; make one from effects", run_policy},
     {"doctor", "what this host can enforce, why not, and how to get it", cli_doctor},
 };
+#define STACK_MIN (128u * 1024)
 #define COMMAND_COUNT (sizeof commands / sizeof commands[0])
 
 static void put_help(void)
@@ -84,13 +87,28 @@ static int unknown(const char *name)
     return 2;
 }
 
-/* A descriptor from 0 to 2 that the caller closed would be given to the next file we open. */
+/*
+ * A descriptor from 0 to 2 that the caller closed would be given to the next file we open. Standard output
+ * that is not there must not look like one that took all: to write there is an error.
+ */
 static void reserve_standard_streams(void)
 {
+    static const int flags[] = {O_RDONLY, O_RDONLY, O_WRONLY};
     for (int fd = 0; fd <= 2; fd++) {
-        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", fd == 0 ? O_RDONLY : O_WRONLY) != fd)
-            _exit(125);
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", flags[fd]) != fd)
+            _exit(EXIT_SETUP);
     }
+}
+
+/* With less the kernel would end us in the middle, without a word; there is no room for a message of ours. */
+static bool has_stack(void)
+{
+    static const char words[] = "cordon: the stack is too small: ulimit -s 128 or more is needed\n";
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_STACK, &limit) < 0 || limit.rlim_cur >= STACK_MIN)
+        return true;
+    (void)fd_write_all(STDERR_FILENO, words, sizeof words - 1);
+    return false;
 }
 
 static bool is_called(const char *word, const char *name)
@@ -99,10 +117,8 @@ static bool is_called(const char *word, const char *name)
     return word != NULL && strcmp(slash == NULL ? word : slash + 1, name) == 0;
 }
 
-int main(int argc, char **argv)
+static int dispatch(int argc, char **argv)
 {
-    reserve_standard_streams();
-    message_start();
     if (is_called(argv[0], "noether-sandbox"))
         return cli_noether(argc, argv);
     if (argc > 1 && strcmp(argv[1], MODULE_RUNNER_FLAG) == 0)
@@ -128,4 +144,19 @@ int main(int argc, char **argv)
         return command->run(3, words);
     }
     return command->run(argc, argv);
+}
+
+int main(int argc, char **argv)
+{
+    reserve_standard_streams();
+    if (!has_stack())
+        return EXIT_SETUP;
+    message_start();
+    const int status = dispatch(argc, argv);
+    if (fflush(stdout) == 0 && ferror(stdout) == 0)
+        return status;
+    struct cordon_error err = {0};
+    err_set(&err, CORDON_ERROR_IO, CORDON_LAYER_OUTPUT, EIO, "write to", "standard output");
+    message_error(&err);
+    return status == 0 ? EXIT_SETUP : status;
 }

@@ -1,5 +1,6 @@
 #include "cli/message.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +32,17 @@ static void say(const char *code, const char *prefix, const char *text)
                      colour ? "\033[0m" : "", text);
     size_t len = n < 0 ? 0 : (size_t)n < sizeof line ? (size_t)n : sizeof line - 1;
     (void)fd_write_all(STDERR_FILENO, line, len); /* nowhere is left to complain to */
+}
+
+int message_print(const struct buf *text)
+{
+    const int r = text->failed ? -ENOMEM : fd_write_all(STDOUT_FILENO, text->data, text->len);
+    if (r < 0) {
+        struct cordon_error err = {0};
+        err_set(&err, CORDON_ERROR_IO, CORDON_LAYER_OUTPUT, -r, "write to", "standard output");
+        message_error(&err);
+    }
+    return r;
 }
 
 void message_error(const struct cordon_error *err)

@@ -6,7 +6,7 @@
 #include "cli/message.h"
 #include "cli/session.h"
 
-static void put_help(void)
+static int put_help(void)
 {
     BUF_AUTO text = BUF_INIT(64 * 1024);
     buf_puts(&text, "usage: cordon run [options] -- COMMAND [ARG...]\n\n"
@@ -17,7 +17,7 @@ static void put_help(void)
                     "152 cpu time, 137 memory, 153 output, 159 a forbidden system call; 125 the sandbox\n"
                     "itself failed and nothing ran; 126 not executable, 127 not found; 2 a usage or\n"
                     "policy error.\n");
-    (void)fd_write_all(STDOUT_FILENO, text.data, text.len);
+    return message_print(&text) < 0 ? EXIT_SETUP : 0;
 }
 
 static int run(struct session *s, int argc, char **argv)
@@ -28,10 +28,8 @@ static int run(struct session *s, int argc, char **argv)
                                             .arena = &s->arena,
                                             .cwd = getcwd(cwd, sizeof cwd)};
     int r = options_parse_command(&s->options, &setting, argc - 2, argv + 2, err);
-    if (r >= 0 && s->options.help) {
-        put_help();
-        return 0;
-    }
+    if (r >= 0 && s->options.help)
+        return put_help();
     if (r >= 0)
         r = session_open(s, argc, argv);
     if (r < 0) {

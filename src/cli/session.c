@@ -22,7 +22,6 @@
 
 #define DOCUMENT_MAX (1024u * 1024 * 1024)
 #define DOCUMENT_USUAL (8u * 1024) /* without output: at once, and not bit by bit */
-#define EXIT_SETUP 125
 
 extern char **environ;
 
@@ -263,7 +262,7 @@ int session_print_plan(struct session *s)
         return session_conclude(s, session_exit(s));
     }
     plan_print(&s->run.plan, &text);
-    return text.failed || fd_write_all(STDOUT_FILENO, text.data, text.len) < 0 ? EXIT_SETUP : 0;
+    return message_print(&text) < 0 ? EXIT_SETUP : 0;
 }
 
 void session_refuse(struct session *s)
@@ -434,7 +433,8 @@ static int copy_command(struct session *s)
 
 static void add_warning(void *result, const char *pointer, const char *text)
 {
-    if (strcmp(pointer, "/backend") != 0) /* whoever carries it out says more */
+    /* Whoever carries it out knows more: which backend, and whether anything is missing. */
+    if (strcmp(pointer, "/backend") != 0 && strcmp(pointer, "/allow_partial") != 0)
         result_warn(result, "%s (policy %s)", text, pointer);
 }
 

@@ -15,7 +15,6 @@
 #include "report/report.h"
 
 #define EXIT_USAGE 2
-#define EXIT_SETUP 125
 #define TEMPLATE_MAX (1024 * 1024)
 #define REPORT_MAX (64u * 1024 * 1024)
 
@@ -62,7 +61,7 @@ static const struct option option_items[] = {
     {"report", "FILE", "write a page (HTML) about the run there", option_string, OPT(report), NULL, false},
 };
 
-static void put_help(void)
+static int put_help(void)
 {
     const struct option_table own = OPTION_TABLE(option_items, NULL);
     BUF_AUTO text = BUF_INIT(64 * 1024);
@@ -74,7 +73,7 @@ static void put_help(void)
     options_help(&text, &own);
     buf_puts(&text, "\nThe exit status is the command's own; 1 if it hid a refused write; else as for\n"
                     "cordon run.\n");
-    (void)fd_write_all(STDOUT_FILENO, text.data, text.len);
+    return message_print(&text) < 0 ? EXIT_SETUP : 0;
 }
 
 /* ---- the command ---- */
@@ -388,10 +387,8 @@ static int test(struct test *t, int argc, char **argv)
     const struct options_setting setting = {.profile = PROFILE_TEST, .own = &own, .arena = &s->arena,
                                             .cwd = getcwd(cwd, sizeof cwd), .refine = refine, .context = t};
     int rest = options_parse(&s->options, &setting, argc - 2, argv + 2, err);
-    if (rest >= 0 && s->options.help) {
-        put_help();
-        return 0;
-    }
+    if (rest >= 0 && s->options.help)
+        return put_help();
     if (rest >= 0 && rest < argc - 2 && strcmp(argv[2 + rest], "--") != 0)
         rest = usage_error(err, "read command", argv[2 + rest], "put -- before the command",
                            "as in: cordon test -- pytest tests");

@@ -37,6 +37,12 @@ bool layer_bwrap_executed(const struct layer_bwrap *self);
 /* Its first line of complaint, without a newline; "" if there is none. Raw calls. */
 void layer_bwrap_complaint(const struct layer_bwrap *self, char *out, size_t size);
 
+/*
+ * bwrap finds sources by their names once more. The first listed target beneath `root` where something
+ * else appears than stands, without a link on the way, at its source; NULL: none. Raw calls.
+ */
+const char *layer_bwrap_swapped(const struct plan *plan, int root);
+
 #define BWRAP_NAMESPACES 5
 
 /* What a process outside has, bwrap's own among them, as far as the payload's must be other. */

@@ -1,4 +1,5 @@
 /* What bwrap made, read back from /proc. Raw calls only: init runs it. */
+#include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -313,6 +314,35 @@ static uint32_t prove_mounts(const struct plan *plan, int proc, int pid)
     sys_close(l.fd);
     return (readonly && root ? (uint32_t)PROOF_READONLY : 0) | (devices && dev ? (uint32_t)PROOF_DEVICES : 0) |
            (sealed ? (uint32_t)PROOF_INNER_SEALED : 0);
+}
+
+/* Device and inode of what is open, which is closed; false: nothing was. */
+static bool take_identity(int fd, struct stat *out)
+{
+    const long r = fd < 0 ? fd : sys_call(SYS_newfstatat, fd, "", out, AT_EMPTY_PATH);
+    sys_close(fd);
+    return r == 0;
+}
+
+const char *layer_bwrap_swapped(const struct plan *plan, int root)
+{
+    for (size_t i = 0; i < plan->step_count; i++) {
+        const struct plan_step *step = &plan->steps[i];
+        struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT};
+        struct stat inside;
+        struct stat source;
+        if (step->kind != STEP_BIND || (step->flags & (STEP_LISTED | STEP_OWN)) != STEP_LISTED)
+            continue;
+        const int named = sys_open_without_links(step->source, O_PATH);
+        if ((named == -ENOENT || named == -ENOTDIR) && (step->flags & STEP_OPTIONAL) != 0)
+            continue;
+        const int shown = (int)sys_call(SYS_openat2, root, step->target, &how, sizeof how);
+        const bool is_named = take_identity(named, &source);
+        const bool is_shown = take_identity(shown, &inside);
+        if (!is_named || !is_shown || source.st_dev != inside.st_dev || source.st_ino != inside.st_ino)
+            return step->target;
+    }
+    return NULL;
 }
 
 uint32_t layer_bwrap_proven(const struct plan *plan, const struct bwrap_outside *outside, int pidfd, int proc, int pid)

@@ -1,6 +1,8 @@
 #include "layer/probe.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,6 +55,33 @@ static unsigned cores_of(void)
     for (long i = 0; i < n / (long)sizeof mask[0]; i++)
         cores += (unsigned)__builtin_popcountl(mask[i]);
     return cores > 0 ? cores : 1;
+}
+
+/* A file of sysfs with a number in it, which is not 0. */
+static bool is_set(int dir, const char *size, const char *name)
+{
+    char path[300];
+    char first = '0';
+    snprintf(path, sizeof path, "%s/%s", size, name);
+    int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
+    bool set = fd >= 0 && read(fd, &first, 1) == 1 && first != '0';
+    if (fd >= 0)
+        close(fd);
+    return set;
+}
+
+/* Pages of any size, in the pool or to be had beyond it. Without sysfs nobody knows. */
+static bool has_huge_pages(void)
+{
+    bool found = false;
+    DIR *sizes = opendir("/sys/kernel/mm/hugepages");
+    if (sizes == NULL)
+        return access("/sys/kernel/mm", F_OK) < 0;
+    for (const struct dirent *entry; !found && (entry = readdir(sizes)) != NULL;)
+        found = is_set(dirfd(sizes), entry->d_name, "nr_hugepages") ||
+                is_set(dirfd(sizes), entry->d_name, "nr_overcommit_hugepages");
+    closedir(sizes);
+    return found;
 }
 
 /*
@@ -140,6 +169,8 @@ int layer_probe(struct host *out, struct arena *arena, const struct policy *poli
     if (limits->mem_bytes != POLICY_UNLIMITED || limits->pids != POLICY_UNLIMITED ||
         limits->cpu_ms != POLICY_UNLIMITED || limits->cpus > 0)
         layer_cgroup_probe(&out->cgroup);
+    out->huge_pages =
+        policy->seccomp == SECCOMP_OFF && limits->mem_bytes != POLICY_UNLIMITED && has_huge_pages();
     if (policy->hide.count > 0) {
         int r = layer_mount_table(arena, &out->mounts, &out->mount_count, err);
         if (r < 0)

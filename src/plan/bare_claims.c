@@ -10,6 +10,11 @@
 
 #include "base/text.h"
 
+static bool lists_places(const struct policy *policy)
+{
+    return policy->rw.count + policy->ro.count > 0 || policy->rw_cwd || policy->work == WORK_HOST;
+}
+
 static void files(struct plan_build *b)
 {
     struct plan *plan = b->plan;
@@ -35,6 +40,9 @@ static void files(struct plan_build *b)
     c = &plan->claims[CAP_DEVICES];
     if (plan->landlock_abi == 0 || plan_off(b, CAP_FILESYSTEM))
         claim_cannot(c, "the host's /dev, and no Landlock to close it");
+    else if (plan->fs_mode == FS_VIEW && lists_places(&b->policy)) /* a rule opens all kinds of files alike */
+        claim_partly(c, "landlock", PROOF_LANDLOCK,
+                     "device nodes in what is listed can be opened as their modes say: no mount there is nodev");
     else
         claim_holds(c, "landlock", PROOF_LANDLOCK);
 }
@@ -97,7 +105,9 @@ static void processes(struct plan_build *b)
     }
 
     c = &plan->claims[CAP_PRIVILEGES];
-    if (c->mechanism != NULL)
+    if (plan->seccomp == SECCOMP_OFF)
+        claim_cannot(c, "without the filter every file of the caller's can be made set-user-ID, which Landlock lets pass");
+    else if (c->mechanism != NULL)
         claim_holds(c, "no_new_privs", PROOF_NO_CAPS | PROOF_NO_NEW_PRIVS | PROOF_IDENTITY);
 }
 

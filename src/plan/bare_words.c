@@ -37,8 +37,11 @@ bool plan_bare_details(const struct plan *plan, enum capability c, struct plan_w
         return SAY("no unix socket but connected pairs, no System V, no queues, no shared memory by "
                    "name; an own session keyring");
     case CAP_DEVICES:
-        return SAY("null, zero, full, random and urandom can be opened; no pseudo-terminals; names of "
-                   "others are seen");
+        return SAY("of /dev null, zero, full, random and urandom can be opened; no pseudo-terminals; names of "
+                   "others are seen%s",
+                   plan->fs_mode == FS_VIEW ? ""
+                                            : "; nodes outside of /dev can be opened as their modes say, for writing "
+                                              "only in writable places");
     case CAP_PIDS:
         if (plan->cgroup.pids != POLICY_UNLIMITED)
             return false;
@@ -49,7 +52,7 @@ bool plan_bare_details(const struct plan *plan, enum capability c, struct plan_w
             return false;
         return SAY("sum of the tree's resident anonymous and shared pages, sampled every 2 to 100 ms: some 64 MiB "
                    "over the limit are possible; files in the work directory, kernel memory and dropped shared "
-                   "pages are not seen; memfd_create is refused");
+                   "pages are not seen; memfd_create and vmsplice are refused");
     default:
         return false;
     }

@@ -35,8 +35,9 @@ bool plan_bwrap_details(const struct plan *plan, enum capability c, struct plan_
 {
     switch (c) {
     case CAP_FILESYSTEM:
-        return SAY("made by bwrap, which finds sources by their names; flags read back from mountinfo; no second "
-                   "layer: Landlock would forbid bwrap its mounts; the number of files in a tmpfs is not limited%s",
+        return SAY("made by bwrap, which finds sources by their names: listed ones compared with what was named; flags "
+                   "read back from mountinfo; no second layer: Landlock would forbid bwrap its mounts; the number of "
+                   "files in a tmpfs is not limited%s",
                    plan->policy->protect.count == 0 ? ""
                                                     : "; protected names that do not exist yet are not covered");
     case CAP_ENVIRONMENT:
@@ -63,7 +64,7 @@ bool plan_bwrap_details(const struct plan *plan, enum capability c, struct plan_
             return false;
         return SAY("sum of the tree's resident anonymous and shared pages and its tmpfs files, sampled every 2 to 100 ms: some 64 MiB "
                    "over the limit are possible; kernel memory, inodes and dropped pages of a shared /dev/zero are not seen; "
-                   "memfd_create is refused");
+                   "memfd_create and vmsplice are refused");
     default:
         return false;
     }

@@ -57,7 +57,10 @@ static void limits(struct plan_build *b)
 
     c = &plan->claims[CAP_MEMORY];
     c->requested = asked->mem_bytes != POLICY_UNLIMITED;
-    if (plan->cgroup.mem_bytes != POLICY_UNLIMITED)
+    if (plan->cgroup.mem_bytes != POLICY_UNLIMITED && plan->seccomp == SECCOMP_OFF && b->request->host->huge_pages)
+        claim_partly(c, cgroup_name(b, CGROUP_MEMORY), PROOF_CGROUP,
+                     "without a filter huge pages can be had, which the cgroup does not count");
+    else if (plan->cgroup.mem_bytes != POLICY_UNLIMITED)
         claim_holds(c, cgroup_name(b, CGROUP_MEMORY), PROOF_CGROUP);
     else if (plan->watch_memory && plan->seccomp == SECCOMP_OFF)
         claim_cannot(c, "without a cgroup and without a filter a memfd is memory that nobody counts");
@@ -202,6 +205,19 @@ static void must_be_seen(struct plan *plan, const struct plan_claim *claim)
     plan->must |= claim->proof & ~(uint32_t)(PROOF_EMPTY | PROOF_TIMER);
 }
 
+/* A rung is named by a whole word of its mechanism. */
+static bool has_word(const char *mechanism, const char *word)
+{
+    static const char between[] = ", ";
+    for (const char *p = mechanism; *p != '\0'; p += strspn(p, between)) {
+        const size_t len = strcspn(p, between);
+        if (strlen(word) == len && memcmp(p, word, len) == 0)
+            return true;
+        p += len;
+    }
+    return false;
+}
+
 /* The policy's "require": a capability, or a rung of its ladder. */
 static int requirements(struct plan_build *b)
 {
@@ -216,7 +232,7 @@ static int requirements(struct plan_build *b)
                 have = &b->plan->claims[c];
         }
         if (have == NULL || !have->requested || have->mechanism == NULL ||
-            (rung != NULL && strstr(have->mechanism, rung) == NULL))
+            (rung != NULL && !has_word(have->mechanism, rung)))
             return unmet(b, want, have);
         must_be_seen(b->plan, have); /* whatever else may be partial */
     }

@@ -108,7 +108,7 @@ static void limit_details(const struct plan *plan, enum capability c, struct pla
         else
             SAY("sum of the tree's resident anonymous and shared pages and its tmpfs files, sampled every 2 to "
                 "100 ms: some 64 MiB over the limit are possible; kernel memory is not counted; memfd_create, "
-                "shmget and shared memory without a file are refused");
+                "vmsplice, shmget and shared memory without a file are refused");
         return;
     case CAP_PIDS:
         if (plan->cgroup.pids != POLICY_UNLIMITED)

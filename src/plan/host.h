@@ -71,9 +71,11 @@ struct host {
     uid_t uid;
     gid_t gid;
     unsigned groups;  /* supplementary groups of the caller */
+    bool raises_limits; /* a program of the caller's may lift its own hard limits; asked by the posix backend alone */
     int landlock_abi; /* 0: none */
     struct host_cgroup cgroup;
     unsigned cores;
+    bool huge_pages;  /* there may be some to take; looked for only where a limit on memory has no filter beside it */
     struct host_top top[HOST_TOP_COUNT];
     bool nix_store;
     const char *cwd;  /* the caller's, absolute; NULL if it is gone */

@@ -40,6 +40,9 @@ static void limits(struct plan_build *b)
     claim_cannot(&plan->claims[CAP_CPU_RATE], "no cgroup");
     claim_cannot(&plan->claims[CAP_MEMORY], "no limit on the memory of a tree");
     claim_cannot(&plan->claims[CAP_PIDS], "no limit on the number of processes of a tree");
+    if (plan->nofile != 0 && plan->host->raises_limits)
+        claim_partly(&plan->claims[CAP_OPEN_FILES], "rlimit", PROOF_NOFILE,
+                     "the caller's privileges are kept, and with them a process lifts its own limits");
 }
 
 void plan_portable_claims(struct plan_build *b)

@@ -82,7 +82,7 @@ static void warn_loosened(const struct warner *w, const struct policy *p)
         w->warn(w->context, "/backend", "backend none isolates nothing");
     if (p->allow_partial)
         w->warn(w->context, "/allow_partial",
-                "the run goes on although something asked for is missing");
+                "a run goes on where something asked for cannot be enforced");
 }
 
 void policy_warnings(const struct policy *policy, policy_warning_fn *warn, void *context)

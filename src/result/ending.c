@@ -195,6 +195,8 @@ void ending_tell_partial(const struct plan *plan, uint32_t proof, struct result 
         const struct plan_claim *c = &plan->claims[i];
         partial = partial || (c->requested && (c->mechanism == NULL || (proof & c->proof) != c->proof));
     }
+    if (partial && plan->policy->allow_partial)
+        result_warn(result, "the run went on although something asked for is missing (policy /allow_partial)");
     if (partial && (result->status == STATUS_OK || result->status == STATUS_NONZERO_EXIT))
         result_reason(result, "PARTIAL_ENFORCEMENT");
 }

@@ -29,10 +29,9 @@ static int step(struct copy *c, uint64_t bytes)
     return c->options.progress(c->options.user, c->entries, c->bytes) != 0 ? -ECANCELED : 0;
 }
 
-/* Content, permission bits and, if asked, times of an open file. Set-id bits are not copied. */
-static int fill_file(struct copy *c, int from, const struct stat *st, int to)
+/* After its content: permission bits and, if asked, times. Set-id bits are not copied. */
+static int finish_file(struct copy *c, int64_t bytes, const struct stat *st, int to)
 {
-    int64_t bytes = copier_copy(&c->copier, from, st, to);
     if (bytes < 0)
         return (int)bytes;
     struct stat now;
@@ -42,6 +41,16 @@ static int fill_file(struct copy *c, int from, const struct stat *st, int to)
     if (c->options.preserve_timestamps && futimens(to, times) < 0)
         return -errno;
     return step(c, (uint64_t)bytes);
+}
+
+static int fill_file(struct copy *c, int from, const struct stat *st, int to)
+{
+    return finish_file(c, copier_copy(&c->copier, from, st, to), st, to);
+}
+
+int copy_file_into(struct copy *c, int from, const struct stat *st, int to)
+{
+    return finish_file(c, copier_copy_over(&c->copier, from, st, to), st, to);
 }
 
 /* The copy takes the place of the file, and stays its owner's: a service may run as root. */
@@ -54,9 +63,12 @@ static int replace_file(struct copy *c, int from, const struct stat *st, const s
         return fd;
     struct stat now;
     int rc = fstat(fd, &now) < 0 ? -errno : 0;
-    if (rc == 0 && S_ISREG(old->st_mode) &&
-        (now.st_uid != old->st_uid || now.st_gid != old->st_gid))
-        rc = fchown(fd, old->st_uid, old->st_gid) < 0 ? -errno : 0;
+    if (rc == 0 && S_ISREG(old->st_mode)) {
+        if (now.st_uid != old->st_uid || now.st_gid != old->st_gid)
+            rc = fchown(fd, old->st_uid, old->st_gid) < 0 ? -errno : 0;
+        if (rc == 0) /* before the mode is there: its group's bits are the mask of an ACL */
+            rc = descriptor_drop_acl(fd);
+    }
     if (rc == 0)
         rc = fill_file(c, from, st, fd);
     if (rc < 0) {
@@ -64,6 +76,18 @@ static int replace_file(struct copy *c, int from, const struct stat *st, const s
         return rc;
     }
     return write_commit(c->root, dir, &fd, temporary, name);
+}
+
+static int write_over(struct copy *c, int from, const struct stat *st, int dir, const char *name)
+{
+    struct stat now;
+    FD_AUTO fd = write_open_name(dir, name, O_WRONLY);
+    int rc = fd < 0 ? fd : descriptor_regular(fd, &now);
+    if (rc < 0)
+        return rc;
+    if (now.st_dev == st->st_dev && now.st_ino == st->st_ino)
+        return COPY_SAME;
+    return copy_file_into(c, from, st, fd);
 }
 
 int copy_file_to(struct copy *c, int from, const struct stat *st, int dir, const char *name)
@@ -90,12 +114,8 @@ int copy_file_to(struct copy *c, int from, const struct stat *st, int dir, const
         return COPY_ONTO_DIR;
     if (c->options.keep_existing)
         return c->options.error_on_exist ? COPY_EXISTS : 0;
-    return replace_file(c, from, st, &old, dir, name);
-}
-
-int copy_file_into(struct copy *c, int from, const struct stat *st, int to)
-{
-    return ftruncate(to, 0) < 0 ? -errno : fill_file(c, from, st, to);
+    int rc = replace_file(c, from, st, &old, dir, name);
+    return write_denied(rc) && S_ISREG(old.st_mode) ? write_over(c, from, st, dir, name) : rc;
 }
 
 static int copy_link(struct copy *c, int from_dir, const char *from, int dir, const char *name)
@@ -152,7 +172,7 @@ static int make_dir(int dir, const char *name, bool *made)
 static int finish_dir(struct copy *c, const struct tree_level *l)
 {
     if (l->made)
-        (void)!fchmod(l->out.fd, l->st.st_mode & 0777);
+        (void)!fchmod(l->out.fd, l->st.st_mode & 01777); /* what all may write to may be sticky */
     const struct timespec times[2] = {l->st.st_atim, l->st.st_mtim};
     if (c->options.preserve_timestamps && futimens(l->out.fd, times) < 0)
         return -errno;

@@ -205,10 +205,9 @@ static int copy_open_file(const struct call *c, struct pair *p, int from,
     }
     struct copy copy = {.root = c->root, .base = &p->from.base, .options = no_options};
     const bool linked = old >= 0 && was.st_nlink > 1 && (c->root->flags & links_kept) != 0;
-    rc = linked ? -EPERM : copy_file_to(&copy, from, st, w.place.dir, w.place.name);
-    /* As writeFile: in place where a rename cannot be, or would part names that belong together. */
-    if (old >= 0 && (rc == -EACCES || rc == -EPERM || rc == -EROFS || rc == -EBUSY))
-        rc = copy_file_into(&copy, from, st, old);
+    /* As writeFile: a rename would part names that belong together. */
+    rc = linked ? copy_file_into(&copy, from, st, old)
+                : copy_file_to(&copy, from, st, w.place.dir, w.place.name);
     copy_release(&copy);
     return rc < 0 ? call_fail(c, &p->to, "open", rc == COPY_ONTO_DIR ? -EISDIR : rc) : 0;
 }

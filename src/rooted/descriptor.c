@@ -139,14 +139,17 @@ static int copy_range(struct copier *c, int from, int to, off_t off, off_t end)
     return plain_copy(c, from, to, off, end);
 }
 
+static bool clone_file(struct copier *c, int from, int to)
+{
+    c->no_clone = c->no_clone || ioctl(to, SYS_FICLONE, from) != 0;
+    return !c->no_clone;
+}
+
 int64_t copier_copy(struct copier *c, int from, const struct stat *st, int to)
 {
     const off_t size = st->st_size;
-    if (size > 0 && !c->no_clone) {
-        if (ioctl(to, SYS_FICLONE, from) == 0)
-            return size;
-        c->no_clone = true;
-    }
+    if (size > 0 && clone_file(c, from, to))
+        return size;
     int rc = 0;
     if ((uint64_t)size <= BUFFER_BYTES && st->st_blocks * 512 >= size) {
         rc = plain_copy(c, from, to, 0, size); /* cheaper than a range for little */
@@ -166,6 +169,35 @@ int64_t copier_copy(struct copier *c, int from, const struct stat *st, int to)
             rc = -errno;
     }
     return rc < 0 ? rc : size;
+}
+
+int descriptor_reserve(int fd, off_t len)
+{
+    int rc = -EINTR;
+    while (rc == -EINTR)
+        rc = len > 0 && fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, len) < 0 ? -errno : 0;
+    if (rc != -ENOSPC && rc != -EDQUOT && rc != -EFBIG)
+        return 0; /* a file system that cannot reserve decides on each write */
+    struct stat st;
+    if (fstat(fd, &st) == 0)
+        (void)!ftruncate(fd, st.st_size); /* some keep what they could reserve of it */
+    return rc;
+}
+
+int64_t copier_copy_over(struct copier *c, int from, const struct stat *st, int to)
+{
+    off_t size = st->st_size;
+    if (size == 0 || !clone_file(c, from, to)) {
+        int rc = descriptor_reserve(to, size);
+        if (rc == 0)
+            rc = copy_range(c, from, to, 0, size);
+        if (rc < 0)
+            return rc;
+        struct stat now; /* of a source that shrank meanwhile, nothing old may be seen behind it */
+        if (fstat(from, &now) == 0 && now.st_size < size)
+            size = now.st_size;
+    }
+    return ftruncate(to, size) < 0 ? -errno : size;
 }
 
 /* The number of attributes, or -errno. */
@@ -197,8 +229,7 @@ static int copy_xattrs(int from, int to)
     return rc < 0 ? rc : count;
 }
 
-/* A directory may give its new files an ACL; the file that is replaced need not have had one. */
-static int drop_inherited_acl(int fd)
+int descriptor_drop_acl(int fd)
 {
     if (flistxattr(fd, NULL, 0) <= 0 || fremovexattr(fd, "system.posix_acl_access") == 0)
         return 0;
@@ -213,7 +244,7 @@ int descriptor_copy_metadata(int from, const struct stat *st, int to)
     const bool owner = now.st_uid != st->st_uid || now.st_gid != st->st_gid;
     if (owner && fchown(to, st->st_uid, st->st_gid) < 0)
         return -errno;
-    int rc = drop_inherited_acl(to);
+    int rc = descriptor_drop_acl(to);
     if (rc == 0 && from >= 0)
         rc = copy_xattrs(from, to);
     if (rc < 0)

@@ -31,6 +31,15 @@ void copier_free(struct copier *c);
 /* Content only, from offset 0 to an empty file; holes stay holes. The bytes, or -errno. */
 int64_t copier_copy(struct copier *c, int from, const struct stat *st, int to);
 
+/* The same to a file with content, which is kept if there is no room; holes are filled. */
+int64_t copier_copy_over(struct copier *c, int from, const struct stat *st, int to);
+
+/* Room for so many bytes from the start, as far as the file system can promise it; or -errno. */
+int descriptor_reserve(int fd, off_t len);
+
+/* Takes the ACL away that a directory may give to its new files. */
+int descriptor_drop_acl(int fd);
+
 /*
  * Gives `to`, which replaces `from`, its owner, mode, extended attributes and ACLs. Not the
  * set-id bits and file capabilities, which the kernel takes away on every write as well. `from` is

@@ -151,14 +151,29 @@ static int change(const struct call *c, const char *path, const struct change *h
     return rc < 0 ? call_fail(c, &t, "open", rc) : 0;
 }
 
-static int chmod_path(int fd, const void *mode)
+struct new_mode {
+    mode_t bits;
+    bool any; /* also those that run a program as its owner or group */
+};
+
+/* Whoever may ask for a mode wrote the program as well, and its owner may be the service's. */
+static bool mode_allowed(int fd, const struct new_mode *to)
 {
-    return resolve_fd_chmod(fd, *(const mode_t *)mode);
+    struct stat st;
+    return to->any || (to->bits & (S_ISUID | S_ISGID)) == 0 ||
+           (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode));
 }
 
-static int chmod_file(int fd, const void *mode)
+static int chmod_path(int fd, const void *to)
 {
-    return fchmod(fd, *(const mode_t *)mode) < 0 ? -errno : 0;
+    const struct new_mode *mode = to;
+    return mode_allowed(fd, mode) ? resolve_fd_chmod(fd, mode->bits) : -EPERM;
+}
+
+static int chmod_file(int fd, const void *to)
+{
+    const struct new_mode *mode = to;
+    return !mode_allowed(fd, mode) ? -EPERM : fchmod(fd, mode->bits) < 0 ? -errno : 0;
 }
 
 int cordon_root_chmod(struct cordon_root *root, const char *path, uint32_t mode,
@@ -166,8 +181,8 @@ int cordon_root_chmod(struct cordon_root *root, const char *path, uint32_t mode,
 {
     static const struct change how = {chmod_path, chmod_file};
     struct call c = call_begin(root, "chmod", err);
-    const mode_t bits = mode & 07777;
-    return change(&c, path, &how, &bits);
+    const struct new_mode to = {mode & 07777, (root->flags & CORDON_ROOT_UNSAFE) != 0};
+    return change(&c, path, &how, &to);
 }
 
 static int utimes_path(int fd, const void *times)

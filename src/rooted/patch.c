@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <time.h>
 
 #include "base/arena.h"
 #include "base/fd.h"
@@ -11,10 +13,18 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "rooted/descriptor.h"
+#include "rooted/guard.h"
 #include "rooted/write.h"
 
 #define PATCH_BYTES_MAX ((size_t)256 << 20)
 #define CONTEXT_UNITS 4
+#define BUSY_MS 5000 /* for a file that other processes patch at the same time */
+
+#ifdef CORDON_ROOTED_TEST
+uint64_t patch_busy_ms = BUSY_MS;
+#else
+#define patch_busy_ms BUSY_MS
+#endif
 
 /* UTF-16 units of one UTF-8 sequence. */
 static size_t units_of(size_t bytes)
@@ -285,7 +295,45 @@ static int fail_base(const struct call *c, const struct target *t)
     return call_fail_code(c, t, "ETAG_MISMATCH", 0, "", "Mismatched base version for patch write");
 }
 
-/* The hash, the patch and the write: one step for other writers, since the lock is held. */
+/*
+ * Holds the file against patches of other processes. Not by waiting in the kernel: whoever may read
+ * a file may lock it, for as long as he likes. -EAGAIN: it is held, or lost its name meanwhile.
+ */
+static int hold(const struct writing *w)
+{
+    const struct resolve_place *place = &w->place;
+    struct stat held;
+    struct stat named;
+    RACE_POINT("hold");
+    if (flock(w->fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
+        return -EAGAIN;
+    if (fstat(w->fd, &held) < 0)
+        return -errno;
+    if (fstatat(place->dir, place->name, &named, AT_SYMLINK_NOFOLLOW) < 0)
+        return errno == ENOENT ? -EAGAIN : -errno;
+    return held.st_dev == named.st_dev && held.st_ino == named.st_ino ? 0 : -EAGAIN;
+}
+
+/* Opens and holds the file; nothing is held while it waits. 0 or a code for call_fail(). */
+static int open_held(struct cordon_root *root, struct target *t, struct writing *w)
+{
+    const struct timespec nap = {.tv_nsec = 1000000};
+    const uint64_t until = lock_now_ms() + patch_busy_ms;
+    for (;;) {
+        int rc = write_open(root, t, O_RDWR, w);
+        if (rc == 0 && w->fd >= 0)
+            rc = hold(w);
+        if (rc != -EAGAIN)
+            return rc;
+        writing_release(w);
+        *w = WRITING_INIT;
+        if (lock_now_ms() >= until)
+            return -EBUSY;
+        nanosleep(&nap, NULL);
+    }
+}
+
+/* The hash, the patch and the write: one step for others who patch it, since it is held. */
 static int patch_open_file(const struct call *c, const struct target *t, struct writing *w,
                            const char *patch, size_t patch_len, const char *sha256, bool save_last)
 {
@@ -326,7 +374,7 @@ static int write_patch(const struct call *c, const char *path, const char *patch
     if (rc < 0)
         return rc;
     WRITING_AUTO w = WRITING_INIT;
-    rc = write_open(c->root, &t, O_RDWR, &w);
+    rc = open_held(c->root, &t, &w);
     if (rc == -ENOENT || (rc == 0 && w.fd < 0))
         return fail_base(c, &t);
     if (rc < 0)

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/buf.h"
 
@@ -24,3 +25,7 @@ int patch_make(const char *from, size_t from_len, const char *to, size_t to_len,
 void patch_decode(const char *data, size_t len, struct buf *out);
 
 size_t patch_units(const char *text, size_t len); /* UTF-16 units */
+
+#ifdef CORDON_ROOTED_TEST
+extern uint64_t patch_busy_ms; /* no test can wait that long for a file that somebody holds */
+#endif

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -62,9 +63,9 @@ static bool look_plain(struct cordon_root *root, struct resolve_place *place)
     return len == 0;
 }
 
-static int open_name(const struct resolve_place *place, int flags)
+int write_open_name(int dir, const char *name, int flags)
 {
-    int fd = openat(place->dir, place->name,
+    int fd = openat(dir, name,
                     flags | GUARD(open_leaf, O_NOFOLLOW) | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0666);
     return fd >= 0 ? fd : errno == ENXIO ? -EINVAL : -errno;
 }
@@ -77,7 +78,7 @@ static int open_leaf(struct cordon_root *root, int flags, struct writing *w)
     w->plain = w->whole && look_plain(root, &w->place);
     if (w->plain || (w->whole && !w->place.exists))
         return 0;
-    int fd = open_name(&w->place, flags);
+    int fd = write_open_name(w->place.dir, w->place.name, flags);
     if (fd >= 0 || (fd == -ENOENT && (flags & O_CREAT) == 0)) {
         w->fd = fd >= 0 ? fd : -1;
         return 0;
@@ -150,14 +151,29 @@ void writing_release(struct writing *w)
     resolve_place_release(&w->place);
 }
 
+/* Cut last: a file with less in it than before would be lost if there is no room for the rest. */
 static int write_in_place(struct cordon_root *root, int fd, const void *data, size_t len)
 {
-    if (ftruncate(fd, 0) < 0)
-        return -errno;
-    int rc = fd_write_all(fd, data, len);
+    int rc = descriptor_reserve(fd, (off_t)len);
+    if (rc == 0)
+        rc = fd_write_all(fd, data, len);
+    if (rc == 0 && ftruncate(fd, (off_t)len) < 0)
+        rc = -errno;
     if (rc == 0 && root->sync != CORDON_ROOT_SYNC_NONE && fsync(fd) < 0)
         rc = -errno;
     return rc;
+}
+
+/*
+ * What a file allows that will replace one of this mode: whoever opens it before it is complete
+ * keeps it open. It begins with a group that need not be the right one, and with the ACL that its
+ * directory may give it, of which the group's bits are the mask: so group and others get what
+ * the old file gives to both. Where that one has an ACL, which may say less, they get nothing.
+ */
+static mode_t first_mode(mode_t mode, bool attributes)
+{
+    const mode_t both = attributes ? 0 : mode >> 3 & mode & 7;
+    return (mode & 0700) | both << 3 | both;
 }
 
 static int replace_by_rename(struct cordon_root *root, const struct writing *w, const void *data,
@@ -165,14 +181,16 @@ static int replace_by_rename(struct cordon_root *root, const struct writing *w, 
 {
     const struct resolve_place *place = &w->place;
     const bool exists = w->fd >= 0 || w->plain;
+    const bool attributes = w->fd >= 0 && flistxattr(w->fd, NULL, 0) != 0; /* or not known */
     char temporary[TEMPORARY_NAME_MAX];
     FD_AUTO fd =
-        temporary_create(root, place->dir, exists ? place->st.st_mode & 0777 : 0666, temporary);
+        temporary_create(root, place->dir,
+                         exists ? first_mode(place->st.st_mode, attributes) : 0666, temporary);
     if (fd < 0)
         return fd;
     int rc = fd_write_all(fd, data, len);
     if (rc == 0 && exists) {
-        rc = descriptor_copy_metadata(w->fd, &place->st, fd);
+        rc = descriptor_copy_metadata(attributes ? w->fd : -1, &place->st, fd);
         if (rc < 0 && rc != -ENOSPC && rc != -EDQUOT)
             rc = -EPERM; /* what it has cannot be given to another file */
     }
@@ -181,6 +199,11 @@ static int replace_by_rename(struct cordon_root *root, const struct writing *w, 
         return rc;
     }
     return write_commit(root, place->dir, &fd, temporary, place->name);
+}
+
+bool write_denied(int rc)
+{
+    return rc == -EACCES || rc == -EPERM || rc == -EROFS || rc == -EBUSY;
 }
 
 int write_replace(struct cordon_root *root, struct writing *w, const void *data, size_t len)
@@ -196,12 +219,10 @@ int write_replace(struct cordon_root *root, struct writing *w, const void *data,
             return write_in_place(root, w->fd, data, len);
     }
     int rc = replace_by_rename(root, w, data, len);
-    /* A directory that is not ours to change, a foreign owner, a name that is a mount. */
-    const bool denied = rc == -EACCES || rc == -EPERM || rc == -EROFS || rc == -EBUSY;
-    if (!denied || (w->fd < 0 && !w->plain))
+    if (!write_denied(rc) || (w->fd < 0 && !w->plain))
         return rc;
     if (w->plain) {
-        rc = open_name(&w->place, O_WRONLY);
+        rc = write_open_name(w->place.dir, w->place.name, O_WRONLY);
         if (rc < 0)
             return rc;
         w->fd = rc;

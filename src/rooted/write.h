@@ -39,5 +39,11 @@ int write_begin(const struct call *c, const char *path, int flags, struct target
 /* New content for it. */
 int write_replace(struct cordon_root *root, struct writing *w, const void *data, size_t len);
 
+/* Not by a rename: the directory is not ours to change, the owner is foreign, the name a mount. */
+bool write_denied(int rc);
+
+/* The file that has this name, not followed if it is a link; a descriptor or -errno. */
+int write_open_name(int dir, const char *name, int flags);
+
 /* Tells whoever watches that this content is on disk by our own doing. */
 void write_saved(struct cordon_root *root, const struct target *t, const char *data, size_t len);

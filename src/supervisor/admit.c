@@ -50,12 +50,17 @@ static bool runs_by_another(int program)
     return n == 4 && (memcmp(start, "#!", 2) == 0 || memcmp(start, "\177ELF", 4) == 0);
 }
 
-/* Whether there is something to execute, along the candidates as execvp() looks: 0 or -errno. */
-static int look_up(struct admission *a, const struct plan *plan, int pid)
+static int open_root(const struct admission *a, int pid)
 {
     char path[DESCENT_PATH_SIZE];
     descent_path(path, pid, "root");
-    const int root = a->root = sys_open(a->proc, path, O_PATH | O_DIRECTORY, 0);
+    return sys_open(a->proc, path, O_PATH | O_DIRECTORY, 0);
+}
+
+/* Whether there is something to execute, along the candidates as execvp() looks: 0 or -errno. */
+static int look_up(struct admission *a, const struct plan *plan)
+{
+    const int root = a->root;
     if (root < 0)
         return root;
     int answer = -ENOENT;
@@ -84,6 +89,14 @@ static int refuse(struct spawn *s)
     return -EPERM;
 }
 
+static int refuse_swapped(struct spawn *s, const char *target)
+{
+    err_set(&s->shared->error, CORDON_ERROR_SETUP, CORDON_LAYER_MOUNTS, 0, "show by bwrap at", target);
+    err_why(&s->shared->error, "its source was replaced while the run was prepared");
+    s->shared->failed = true;
+    return -EPERM;
+}
+
 /* The process that is about to become the payload: proven, limited, and given its standard error. */
 static int admit(struct admission *a, struct spawn *s, int listener, const struct notify_call *request)
 {
@@ -99,7 +112,11 @@ static int admit(struct admission *a, struct spawn *s, int listener, const struc
     }
     if ((proof & plan->must) != plan->must)
         return refuse(s);
-    r = plan->rehearsal ? -ECANCELED : look_up(a, plan, pid);
+    a->root = open_root(a, pid);
+    const char *swapped = a->root < 0 ? NULL : layer_bwrap_swapped(plan, a->root);
+    if (swapped != NULL)
+        return refuse_swapped(s, swapped);
+    r = plan->rehearsal ? -ECANCELED : look_up(a, plan);
     if (r == -ENOSYS || r == -EPERM) {
         init_fail(s, CORDON_LAYER_PROCESS, r, "find the command in bwrap's tree", "openat2");
         s->shared->failed = true;

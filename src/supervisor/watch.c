@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/statfs.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include "supervisor/descent.h"
@@ -29,7 +30,7 @@ static const char *next_entry(const char *entries, long *at)
 }
 
 struct sample {
-    uint64_t resident; /* bytes: an upper bound, shared pages count once for each process */
+    uint64_t resident; /* bytes: an upper bound, shared pages count once for each process; and what is swapped */
     uint64_t cpu_us;
 };
 
@@ -48,7 +49,7 @@ static void join(char *out, size_t size, const char *a, const char *b)
 static uint64_t number(const char **p)
 {
     uint64_t value = 0;
-    while (**p == ' ')
+    while (**p == ' ' || **p == '\t')
         (*p)++;
     for (; **p >= '0' && **p <= '9'; (*p)++)
         value = value * 10 + (uint64_t)(**p - '0');
@@ -73,7 +74,26 @@ static long read_of(struct watch *w, const char *who, const char *name, char *ou
     return r;
 }
 
-/* Resident pages; false if there is no memory behind this name. */
+/* A number of KiB in a text of /proc, as bytes. */
+static uint64_t field(const char *text, const char *name)
+{
+    const char *p = strstr(text, name);
+    if (p == NULL)
+        return 0;
+    p += strlen(name);
+    return number(&p) * 1024;
+}
+
+/* What a process asked the kernel to move out of its sight (MADV_PAGEOUT) is its memory all the same. */
+static uint64_t swapped(struct watch *w, const char *who)
+{
+    char text[4096];
+    const long r = read_of(w, who, "status", text, sizeof text);
+    w->blind = w->blind || r == sizeof text - 1; /* cut */
+    return r > 0 ? field(text, "\nVmSwap:") : 0;
+}
+
+/* Resident pages, and those in swap; false if there is no memory behind this name. */
 static bool add_memory(struct watch *w, const char *who, struct sample *sum)
 {
     char text[256];
@@ -82,7 +102,7 @@ static bool add_memory(struct watch *w, const char *who, struct sample *sum)
     const char *p = text;
     if (number(&p) == 0)
         return false;
-    sum->resident += number(&p) * w->page_bytes;
+    sum->resident += number(&p) * w->page_bytes + (w->swap ? swapped(w, who) : 0);
     return true;
 }
 
@@ -132,13 +152,8 @@ static uint64_t exact_memory(struct watch *w, const char *who, uint64_t bound)
     uint64_t bytes = 0;
     if (read_of(w, who, "smaps_rollup", text, sizeof text) <= 0)
         return bound; /* it made itself unreadable */
-    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
-        const char *p = strstr(text, fields[i]);
-        if (p != NULL) {
-            p += strlen(fields[i]);
-            bytes += number(&p) * 1024;
-        }
-    }
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
+        bytes += field(text, fields[i]);
     return bytes;
 }
 
@@ -226,6 +241,12 @@ void watch_places(struct watch *w, int root)
     }
 }
 
+static bool has_swap(void)
+{
+    struct sysinfo machine = {0};
+    return sys_call(SYS_sysinfo, &machine) == 0 && machine.totalswap > 0;
+}
+
 void watch_start(struct watch *w, struct spawn *s)
 {
     const struct plan *plan = s->plan;
@@ -233,6 +254,7 @@ void watch_start(struct watch *w, struct spawn *s)
     if (!plan->watch_memory && !plan->watch_cpu)
         return;
     w->proc = sys_open(AT_FDCWD, "/proc", O_RDONLY | O_DIRECTORY, 0);
+    w->swap = has_swap();
     if (plan->bwrap != NULL)
         w->next_us = UINT64_MAX / 2; /* there is nothing to see before its payload */
     if (!plan_hosted(plan)) {

@@ -17,6 +17,7 @@ struct watch {
     int proc;            /* /proc; -1: nothing to watch */
     int tmpfs[3];        /* /tmp, /work, /dev/shm; -1: not there */
     uint64_t page_bytes;
+    bool swap;           /* this host has some */
     uint64_t next_us;    /* when to look again */
     bool blind;          /* this host lets it look no more: the run cannot go on */
 };

@@ -21,6 +21,16 @@ TEST(text_escapes_what_a_terminal_obeys)
     CHECK_STR(escaped("a\0b", 3), "a\\x00b");
 }
 
+TEST(text_escapes_what_turns_its_direction)
+{
+    static const char *const marks[] = {"\xd8\x9c",     "\xe2\x80\x8e", "\xe2\x80\x8f", "\xe2\x80\xa8", "\xe2\x80\xaa",
+                                        "\xe2\x80\xae", "\xe2\x81\xa6", "\xe2\x81\xa9"};
+    for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++)
+        CHECK(escaped(marks[i], strlen(marks[i]))[0] == '\\');
+    CHECK_STR(escaped("txt.\xe2\x80\xaegpj", 10), "txt.\\xe2\\x80\\xaegpj");
+    CHECK_STR(escaped("\xe2\x80\x90\xe2\x80\xaf\xe2\x81\xaa\xd8\x9b", 11), "\xe2\x80\x90\xe2\x80\xaf\xe2\x81\xaa\xd8\x9b");
+}
+
 TEST(text_escape_never_cuts_an_escape_in_half)
 {
     char out[8];

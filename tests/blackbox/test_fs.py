@@ -1,6 +1,7 @@
 """`cordon fs` as a user sees it: values, errors and exit states, with and without --json."""
 import base64
 import json
+import os
 import subprocess
 
 import pytest
@@ -155,6 +156,29 @@ def test_values(fs):
     assert (fs.home / "a").stat().st_mtime == 2.5
     fs.ok("lockFile", "a", "10")
     fs.ok("syncFsWatch", "a")
+
+
+def test_a_number_is_taken_as_it_is_or_refused(fs):
+    kept = fs.home / "kept"
+    kept.write_text("content")
+    largest = 2**63 - 1
+    done = fs.run("truncate", "kept", str(largest))  # the file system decides
+    assert kept.stat().st_size == (largest if done.returncode == 0 else 7)
+    os.truncate(kept, 7)
+    for length in (2**63, 2**64, 10**40):
+        assert fs.error("truncate", "kept", str(length))["code"] == "ERR_OUT_OF_RANGE"
+    for length in ("1e3", "2.5", "nan", "inf", "0x3", " 3", "3 ", "+3", "-", ""):
+        assert fs.error("truncate", "kept", length)["code"] == "ERR_INVALID_ARG_TYPE"
+    assert kept.read_text() == "content"
+    fs.ok("truncate", "kept", "-3")
+    assert kept.read_text() == ""
+    assert fs.error("lockFile", "kept", "nan")["code"] == "ERR_INVALID_ARG_TYPE"
+    for ms in ("1e300", "inf", "-1e300"):
+        fs.ok("lockFile", "kept", ms)
+    for mode in ("-1", "4294967296", "1e3"):
+        assert fs.error("mkdir", "d", '{"mode": %s}' % mode)["code"] == "ERR_INVALID_ARG_VALUE"
+    for length in ("-1", "1e300", "-1e300"):
+        fs.ok("writeFileDelta", "kept", "x", '{"minLength": %s}' % length)
 
 
 def test_patches(fs):

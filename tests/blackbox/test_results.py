@@ -85,6 +85,14 @@ def test_p09_internal_error_is_the_sandbox_alone():
     assert r.doc["stdout"] == ""
 
 
+def test_allow_partial_warns_only_where_something_is_missing():
+    words = "although something asked for is missing"
+    whole = run("--allow-partial", "--", "true")
+    assert whole.doc["reason"] == "" and whole.doc["warnings"] == [] and whole.err == b"", whole.told()
+    missing = run("--allow-partial", "--", "true", binary=TEST_BIN, env={"CORDON_TEST_DISABLE": "network"})
+    assert [words in w for w in missing.doc["warnings"]] == [True] and words.encode() in missing.err, missing.told()
+
+
 def test_allow_partial_does_not_weaken_what_is_required():
     partial = ["--allow-partial", "--backend", "native"]
     off = {"env": {"CORDON_TEST_DISABLE": "seccomp"}, "binary": TEST_BIN}

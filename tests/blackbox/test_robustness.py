@@ -120,6 +120,29 @@ def test_closed_streams(closed, place):
         assert out == b"out\n"
 
 
+@pytest.mark.parametrize("kib,rc", [(24, 125), (64, 125), (128, 0)])
+def test_a_small_stack(kib, rc):
+    r = cordon("run", "--", "true", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_STACK, (kib << 10, kib << 10)))
+    assert r.rc == rc and (b"stack" in r.err) == (rc == 125), r.told()
+
+
+ANSWERS = {"result": ["run", "--json", "--", "true"], "text": ["run", "--format", "text", "--", "true"],
+           "output": ["run", "--", "echo", "x"], "plan": ["run", "--dry-run", "--", "true"], "version": ["--version"],
+           "help": ["--help"], "help of run": ["run", "--help"], "help of test": ["test", "--help"],
+           "help of call": ["call", "--help"], "help of fs": ["fs", "--help"], "policy": ["policy", "show"]}
+
+
+@pytest.mark.parametrize("where", ["full", "closed"])
+@pytest.mark.parametrize("what", ANSWERS)
+def test_an_answer_that_cannot_be_delivered(what, where):
+    argv = [BIN, *ANSWERS[what]]
+    with open("/dev/full", "wb") as full:
+        p = subprocess.run(argv if where == "full" else ["sh", "-c", 'exec "$@" >&-', "sh", *argv], env=ENV, check=False,
+                           stdin=subprocess.DEVNULL, stdout=full, stderr=subprocess.PIPE, timeout=60)
+    words = b"pass on output" if what == "output" else b"standard output"
+    assert p.returncode == (2 if what == "policy" else 125) and words in p.stderr, p
+
+
 @pytest.mark.parametrize("name,number", [("TERM", 15), ("INT", 2), ("HUP", 1)])
 def test_signals_to_cordon(name, number, place):
     word = marker()

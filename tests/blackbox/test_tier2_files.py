@@ -61,6 +61,24 @@ def test_read_only_files_do_not_change(inside, mine):
     assert control[:9] == ["ok"] * 9 and set(control[9:12]) <= {"ok", "ENOTSUP"}, control
 
 
+# FS_IOC_SETVERSION by its three names, ext4's MIGRATE, btrfs' SUBVOL_CREATE, f2fs' SET_PIN_FILE; then what only reads.
+REQUESTS = """
+import fcntl
+fd = os.open({path!r}, os.O_RDONLY)
+say([tried(fcntl.ioctl, fd, n, bytes(64)) for n in (0x40087602, 0x40086604, 0x40047602, 0x6609, 0x5000940e, 0x4004f50d)] +
+    [tried(fcntl.ioctl, fd, n, bytes(64)) for n in (0x80086601, 0x80087601, 2)])
+"""
+
+
+def test_requests_of_file_systems(inside, mine):
+    """Each kind has some that change a file which is open for reading only; ext4's generation number is one."""
+    code = REQUESTS.format(path=str(own(mine / "f")))
+    control = outside(code)
+    assert "EPERM" not in control[:6] and control[1] in ("ok", "ENOTTY"), control
+    r = inside(code, "--ro", mine)
+    assert r.answer[:6] == ["EPERM"] * 6 and r.answer[6:] == control[6:], (r.answer, control)
+
+
 def test_writable_files(inside, mine):
     r = inside(f"os.chdir({str(mine)!r}); open('a', 'w').write('x'); os.mkdir('d'); os.rename('a', 'd/b')\n"
                "os.symlink('b', 'd/l'); say(sorted(os.listdir('d')))", "--rw", mine)

@@ -4,12 +4,13 @@ import os
 import pathlib
 import signal
 import socket
+import stat
 import subprocess
 
 import pytest
 
 from support import ENV, ROOT, eventually, marker
-from tier2 import UID, USER, applied, inside, mine, outside, own, refusing  # noqa: F401
+from tier2 import UID, USER, applied, inside, mine, missing, outside, own, refusing  # noqa: F401
 
 
 # --- network, ipc --------------------------------------------------------------------------------
@@ -169,6 +170,14 @@ def test_privileges(inside):
     assert "caller's own uid" in r.doc["enforced"]["privileges"]["details"]
 
 
+def test_without_the_filter_a_file_outside_becomes_setuid_and_the_ledger_says_so(inside, mine):
+    code = f"say(tried(os.chmod, {str(own(mine / 'f'))!r}, 0o4755))"
+    assert inside(code).answer == "EPERM"
+    r = inside(code, "--seccomp", "off")
+    assert r.answer == "ok" and os.stat(mine / "f").st_mode & 0o4000, "the gap is real"
+    missing(r, "privileges")
+
+
 DEVICES = "say([tried(lambda: os.close(os.open(p, f))) for p, f in (('/dev/null', os.O_RDWR), ('/dev/zero', 0), " \
           "('/dev/urandom', 0), ('/dev/ptmx', os.O_RDONLY | os.O_NOCTTY), ('/dev/urandom', os.O_WRONLY))])"
 
@@ -179,3 +188,22 @@ def test_devices(inside, options, mine):
     r = inside(DEVICES, *options, cwd=mine)
     assert r.answer == ["ok"] * 3 + ["EACCES"] * 2
     applied(r, "devices")
+
+
+def test_device_nodes_in_a_bind_can_be_opened_and_the_ledger_says_so(inside, mine):
+    if not ROOT:
+        pytest.skip("only root can make the node")
+    node = mine / "node"
+    try:
+        os.mknod(node, 0o666 | stat.S_IFCHR, os.makedev(1, 9))
+    except PermissionError:
+        pytest.skip("this root may not make one")
+    os.chmod(node, 0o666)
+    code = f"say(tried(lambda: os.close(os.open({str(node)!r}, os.O_RDONLY))))"
+    assert outside(code) == "ok"
+    assert inside(code).answer == "EACCES"
+    r = inside(code, "--ro", mine)
+    assert r.answer == "ok", "the gap is real"
+    missing(r, "devices")
+    r = inside(code, "--profile", "limits", cwd=mine)
+    assert "outside of /dev" in r.doc["enforced"]["devices"]["details"]

@@ -1,9 +1,10 @@
 """Symbolic links and `..` in binds: what is mounted must be what was named."""
 import os
+import subprocess
 
 import pytest
 
-from support import cordon, inside, outside, run
+from support import PYTHON, cordon, inside, outside, run
 
 
 @pytest.fixture
@@ -55,3 +56,25 @@ def test_symlinks_inside_a_bind_point_into_the_sandbox(tree):
 def test_climbing_out_of_a_bind(tree):
     r = run("--rw", f"{tree}/rw:/d", "--", "sh", "-c", "ls -a /d/.. ; cat /d/../secret/f")
     assert "secret" not in r.doc["stdout"] and r.doc["rc"] != 0
+
+
+SWAP = """
+import ctypes, sys
+libc = ctypes.CDLL(None)
+while True:
+    libc.renameat2(-100, sys.argv[1].encode(), -100, sys.argv[2].encode(), 2)
+"""
+
+
+@pytest.mark.parametrize("backend", ["native", "bwrap"])
+def test_a_source_that_changes_places_with_a_link(tree, backend):
+    """Whenever it is swapped: the link's target never appears. (If no run met the moment, nothing is shown.)"""
+    swapping = subprocess.Popen([PYTHON, "-c", SWAP, str(tree / "public"), str(tree / "link")])
+    try:
+        seen = [cordon("run", "--backend", backend, "--ro", f"{tree}/public:/d", "--", "cat", "/d/f") for _ in range(25)]
+    finally:
+        swapping.kill()
+        swapping.wait()
+    assert all(r.out in (b"public", b"") for r in seen), [r.out for r in seen]
+    assert all((r.rc == 0) == (r.out == b"public") and (r.rc == 0 or r.err != b"") for r in seen), \
+        {(r.rc, r.err) for r in seen}

@@ -70,3 +70,13 @@ def test_shared_memory_that_no_page_table_shows(probes, source):
     r = run("--mem", "96M", "--ro", f"{probes}:/probes", "--", "/probes/dropped", source,
             **WATCHER)
     assert "has it all" not in r.text or not r.doc["enforced"]["memory"]["applied"], r.told()
+
+
+@pytest.mark.parametrize("where", ["pipe", "socket"])
+def test_pages_that_a_pipe_or_a_socket_holds(probes, where):
+    """One page of a huge one is given away and all of it unmapped: 2 MiB stay that no process shows."""
+    control = outside("import subprocess\n"
+                      f"say(subprocess.run([{str(probes / 'pinned')!r}, {where!r}], stdout=-1).stdout.decode())")
+    assert control.answer == "has it all\n"
+    r = run("--mem", "96M", "--net", "loopback", "--ro", f"{probes}:/probes", "--", "/probes/pinned", where, **WATCHER)
+    assert "has it all" not in r.text and "refused" in r.text, r.told()

@@ -70,6 +70,11 @@ TEST(posix_claims_two_and_is_refused_without_an_allowance)
         CHECK((i.plan.claims[c].mechanism != NULL) == held);
         CHECK(held || i.plan.claims[c].why != NULL);
     }
+    i.host.raises_limits = true;
+    CHECK_INT(compile_by(&i, BACKEND_POSIX), 0);
+    CHECK(i.plan.claims[CAP_OPEN_FILES].mechanism == NULL);
+    CHECK_INT(compile_by(&i, BACKEND_NATIVE), 0);
+    CHECK(i.plan.claims[CAP_OPEN_FILES].mechanism != NULL); /* no capability is left there */
     arena_free(&i.arena);
 }
 

@@ -109,6 +109,22 @@ TEST(guard_mode_reads_everything_but_devices)
     CHECK((access_to(&plan, "/home/me/project") & LL_WRITE_FILE) != 0);
 }
 
+TEST(what_is_listed_may_hold_device_nodes)
+{
+    const struct host host = refusing();
+    struct policy policy = partial(PROFILE_STAGE);
+    struct plan plan;
+    CHECK_INT(compile(&plan, &policy, &host, NULL), 0);
+    CHECK(plan.claims[CAP_DEVICES].mechanism != NULL);
+    policy.work = WORK_HOST;
+    policy.work_host = "/srv/work";
+    CHECK_INT(compile(&plan, &policy, &host, NULL), 0);
+    CHECK(plan.claims[CAP_DEVICES].mechanism == NULL && plan.claims[CAP_DEVICES].instead != NULL);
+    policy = partial(PROFILE_AGENT); /* the caller's directory */
+    CHECK_INT(compile(&plan, &policy, &host, NULL), 0);
+    CHECK(plan.claims[CAP_DEVICES].mechanism == NULL);
+}
+
 TEST(guard_mode_lacks_nothing)
 {
     const struct host host = refusing();
@@ -240,7 +256,7 @@ TEST(the_end_of_everything_takes_gate_filter_and_scope)
     policy.seccomp = SECCOMP_OFF;
     CHECK_INT(compile(&plan, &policy, &host, NULL), 0);
     CHECK(plan.claims[CAP_PROCESSES].mechanism == NULL && plan.claims[CAP_IPC].mechanism == NULL);
-    CHECK(plan.claims[CAP_NETWORK].mechanism == NULL);
+    CHECK(plan.claims[CAP_NETWORK].mechanism == NULL && plan.claims[CAP_PRIVILEGES].mechanism == NULL);
 }
 
 TEST(without_landlock_nothing_about_files_is_claimed)

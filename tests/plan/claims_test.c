@@ -167,6 +167,11 @@ TEST(a_requirement_is_a_capability_or_a_rung_of_it)
     CHECK_INT(require(&i, "memory"), 0);
     CHECK_INT(require(&i, "memory:watcher"), 0);
     CHECK_INT(require(&i, "filesystem:landlock"), 0);
+    CHECK_INT(require(&i, "filesystem:mount"), 0);
+    static const char *const parts[] = {"memory:w", "memory:watch", "memory:", "memory:watchers", "filesystem:m",
+                                        "filesystem:land", "filesystem:lock", "filesystem:mount namespace"};
+    for (size_t k = 0; k < sizeof parts / sizeof parts[0]; k++)
+        CHECK_INT(require(&i, parts[k]), -EOPNOTSUPP);
     CHECK_INT(require(&i, "memory:cgroup2"), -EOPNOTSUPP);
     CHECK_INT(i.err.kind, CORDON_ERROR_PARTIAL);
     CHECK_STR(i.err.what, "satisfy requirement");

@@ -40,6 +40,22 @@ TEST(without_cgroups_a_watcher_and_rlimits_take_over)
     arena_free(&i.arena);
 }
 
+TEST(huge_pages_that_no_filter_refuses_are_beyond_a_limit_on_memory)
+{
+    for (int pages = 0; pages < 2; pages++) {
+        for (int filter = 0; filter < 2; filter++) {
+            struct invented i = invented(PROFILE_STAGE);
+            give_cgroups(&i, CGROUP_V2);
+            i.host.huge_pages = pages;
+            i.policy.seccomp = filter ? SECCOMP_DEFAULT : SECCOMP_OFF;
+            i.policy.allow_partial = true;
+            CHECK_INT(compile(&i), 0);
+            CHECK_STR(mechanism(&i, CAP_MEMORY), pages && !filter ? "none" : "cgroup2");
+            arena_free(&i.arena);
+        }
+    }
+}
+
 TEST(a_hybrid_host_uses_each_controller_where_it_is)
 {
     struct invented i = invented(PROFILE_STAGE);

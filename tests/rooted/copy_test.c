@@ -36,12 +36,35 @@ EVERYWHERE(copies_files)
     CHECK_STR(f->err.path, text("%sq/x", form->shown));
 }
 
+TEST(copies_onto_ones_own_file_whose_group_cannot_be_given)
+{
+    if (geteuid() != 0)
+        test_skip("needs root, who can give files away");
+    struct fixture f;
+    struct stat before, after;
+    fixture_open(&f, 0);
+    host_write(host(&f, forms, "a"), "A");
+    host_write(host(&f, forms, "b"), "long content");
+    CHECK(chown(host(&f, forms, "b"), 1500, 2345) == 0);
+    CHECK(chmod(f.dir, 0755) == 0 && chmod(f.home, 0777) == 0);
+    CHECK(stat(host(&f, forms, "b"), &before) == 0);
+    CHECK(seteuid(1500) == 0);
+    WORKS(&f, cordon_root_cp(f.root, "a", "b", NULL, &f.err));
+    CHECK_HOST(host(&f, forms, "b"), "A");
+    CHECK(stat(host(&f, forms, "b"), &after) == 0); /* in place */
+    CHECK(after.st_ino == before.st_ino && after.st_gid == 2345);
+    CHECK(seteuid(0) == 0);
+    fixture_close(&f);
+}
+
 EVERYWHERE(copies_trees)
 {
     struct cordon_root_cp_options o = {.size = sizeof o};
     host_mkdir(host(f, form, "s"));
     host_mkdir(host(f, form, "s/t"));
     chmod(host(f, form, "s/t"), 0710);
+    host_mkdir(host(f, form, "s/sticky"));
+    chmod(host(f, form, "s/sticky"), 01777);
     host_write(host(f, form, "s/t/x"), "X");
     host_write(host(f, form, "s/y"), "Y");
     host_symlink("t/x", host(f, form, "s/l"));
@@ -56,6 +79,7 @@ EVERYWHERE(copies_trees)
     CHECK(readlink(host(f, form, "p/q/u/dangling"), link, sizeof link) == 7);
     struct stat st;
     CHECK(stat(host(f, form, "p/q/u/t"), &st) == 0 && (st.st_mode & 07777) == 0710);
+    CHECK(stat(host(f, form, "p/q/u/sticky"), &st) == 0 && (st.st_mode & 07777) == 01777);
     /* Merges, and again: never p/q/u/s. */
     host_write(host(f, form, "p/q/u/extra"), "E");
     WORKS(f, cordon_root_cp(f->root, at(form, "s"), at(form, "p/q/u"), &o, &f->err));

@@ -145,6 +145,31 @@ EVERYWHERE(keeps_what_a_replaced_file_has)
     CHECK_INT(after.st_mode & 07777, 0755);
 }
 
+EVERYWHERE(gives_no_file_the_identity_of_its_owner)
+{
+    static const mode_t modes[] = {04755, 02755, 06777};
+    struct stat st;
+    host_write(host(f, form, "a"), "x");
+    host_symlink("a", host(f, form, "l"));
+    host_mkdir(host(f, form, "d"));
+    for (size_t i = 0; i < 3; i++) {
+        chmod(host(f, form, "a"), 0644);
+        if (flags == 0) {
+            FAILS(f, cordon_root_chmod(f->root, at(form, "a"), modes[i], &f->err), "EPERM");
+            FAILS(f, cordon_root_chmod(f->root, at(form, "l"), modes[i], &f->err), "EPERM");
+        } else {
+            WORKS(f, cordon_root_chmod(f->root, at(form, "a"), modes[i], &f->err));
+        }
+        CHECK(stat(host(f, form, "a"), &st) == 0);
+        CHECK_INT(st.st_mode & 07777, flags == 0 ? 0644 : modes[i]);
+        WORKS(f, cordon_root_chmod(f->root, at(form, "d"), modes[i], &f->err));
+        CHECK(stat(host(f, form, "d"), &st) == 0 && (st.st_mode & 07777) == modes[i]);
+    }
+    chmod(host(f, form, "a"), 06755);
+    WORKS(f, cordon_root_chmod(f->root, at(form, "a"), 01755, &f->err)); /* takes them away */
+    CHECK(stat(host(f, form, "a"), &st) == 0 && (st.st_mode & 07777) == 01755);
+}
+
 TEST(breaks_hard_links_in_safe_mode_with_the_gate_closed)
 {
     struct fixture f;

@@ -1,11 +1,16 @@
 #include "rooted/patch.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/sha256.h"
 #include "fixture.h"
 #include "harness.h"
+#include "rooted/guard.h"
 
 static void applies(const char *from, const char *patch, const char *to)
 {
@@ -165,5 +170,124 @@ TEST(writes_deltas_by_the_four_steps)
     content[1000] = 'y';
     WORKS(&f, cordon_root_write_file_delta(r, "a", base, 2047, "\xff", 1, 1024, false, &f.err));
     CHECK_HOST(host(&f, forms, "a"), base);
+    fixture_close(&f);
+}
+
+/* ---- many processes, one file ---- */
+
+#define PROCESSES 8
+#define LINES_EACH 12
+
+static void leave_time(const char *point)
+{
+    if (strcmp(point, "commit") == 0)
+        usleep(2000);
+}
+
+/* Adds a line to what is there now; 0, or whatever the interface says. */
+static int add_line(struct fixture *f)
+{
+    struct cordon_root_data old, patch;
+    int rc = cordon_root_read_file(f->root, "a", 0, &old, &f->err);
+    if (rc < 0)
+        return rc;
+    char *more = malloc(old.len + 6);
+    memcpy(more, old.data, old.len);
+    memcpy(more + old.len, "line\n", 6);
+    char hash[65];
+    sha256_hex(old.data, old.len, hash);
+    rc = cordon_root_make_patch(old.data, old.len, more, old.len + 5, &patch);
+    if (rc == 0)
+        rc = cordon_root_write_patch(f->root, "a", patch.data, patch.len, hash, false, &f->err);
+    cordon_root_data_free(&old);
+    cordon_root_data_free(&patch);
+    free(more);
+    return rc;
+}
+
+static _Noreturn void add_lines(struct fixture *f)
+{
+    guard_hook = leave_time;
+    fixture_reopen(f); /* each has its own root: they share nothing but the file */
+    for (unsigned done = 0; done < LINES_EACH;) {
+        if (add_line(f) == 0)
+            done++;
+        else if (strcmp(f->err.code, "ETAG_MISMATCH") != 0)
+            _exit(1);
+    }
+    _exit(0);
+}
+
+static void lose_no_line(uint32_t flags)
+{
+    struct fixture f;
+    fixture_open(&f, flags);
+    host_write(host(&f, forms, "a"), "");
+    if (flags != 0) /* then it is written in place */
+        CHECK(link(host(&f, forms, "a"), host(&f, forms, "b")) == 0);
+    pid_t pids[PROCESSES];
+    for (size_t i = 0; i < PROCESSES; i++) {
+        pids[i] = fork();
+        if (pids[i] == 0)
+            add_lines(&f);
+    }
+    for (size_t i = 0; i < PROCESSES; i++) {
+        int status = 0;
+        CHECK(waitpid(pids[i], &status, 0) == pids[i]);
+        CHECK_INT(status, 0);
+    }
+    CHECK_INT(strlen(host_read(host(&f, forms, "a"))), 5 * PROCESSES * LINES_EACH);
+    fixture_close(&f);
+}
+
+TEST(loses_no_patch_of_another_process)
+{
+    lose_no_line(0);
+}
+
+TEST(loses_no_patch_of_another_process_in_place)
+{
+    lose_no_line(CORDON_ROOT_ALLOW_HARDLINK);
+}
+
+TEST(does_not_wait_for_ever_for_whoever_holds_the_file)
+{
+    struct fixture f;
+    fixture_open(&f, 0);
+    host_write(host(&f, forms, "a"), "old\n");
+    int fd = open(host(&f, forms, "a"), O_RDONLY);
+    CHECK(flock(fd, LOCK_EX) == 0);
+    patch_busy_ms = 20;
+    FAILS(&f, add_line(&f), "EBUSY");
+    CHECK_HOST(host(&f, forms, "a"), "old\n");
+    close(fd);
+    WORKS(&f, add_line(&f));
+    CHECK_HOST(host(&f, forms, "a"), "old\nline\n");
+    fixture_close(&f);
+}
+
+static const char *newer, *replaced;
+
+static void replace_once(const char *point)
+{
+    if (strcmp(point, "hold") != 0 || newer == NULL)
+        return;
+    CHECK(rename(newer, replaced) == 0);
+    newer = NULL;
+}
+
+TEST(patches_what_has_the_name_when_it_is_held)
+{
+    struct fixture f;
+    fixture_open(&f, 0);
+    replaced = host(&f, forms, "a");
+    newer = host(&f, forms, "b");
+    host_write(replaced, "old\n");
+    host_write(newer, "newer\n");
+    guard_hook = replace_once;
+    FAILS(&f, add_line(&f), "ETAG_MISMATCH");
+    CHECK_HOST(host(&f, forms, "a"), "newer\n");
+    WORKS(&f, add_line(&f));
+    CHECK_HOST(host(&f, forms, "a"), "newer\nline\n");
     fixture_close(&f);
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -163,6 +164,31 @@ TEST(files_in_a_tmpfs_count_as_memory)
         CHECK_INT(write(fd, block, sizeof block), (long long)sizeof block);
     w.next_us = 0;
     CHECK_INT(watch_look(&w), HIT_MEMORY);
+    _exit(0);
+}
+
+static void invent(const char *path, const char *text)
+{
+    close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    put(path, text);
+}
+
+/* An invented /proc: few hosts of tests have swap. */
+TEST(pages_in_swap_count_where_there_is_some)
+{
+    become_init();
+    struct watch w = watching(64 * MIB, POLICY_UNLIMITED);
+    CHECK_INT(mkdir("/tmp/proc", 0700), 0);
+    CHECK_INT(mkdir("/tmp/proc/7", 0700), 0);
+    invent("/tmp/proc/7/statm", "50000 100 10 1 0 100 0\n");
+    invent("/tmp/proc/7/status", "Name:\tx\nVmRSS:\t     400 kB\nVmSwap:\t  102400 kB\nThreads:\t1\n");
+    w.proc = open("/tmp/proc", O_RDONLY | O_DIRECTORY);
+    w.swap = false;
+    CHECK_INT(watch_look(&w), HIT_NONE);
+    w.swap = true;
+    w.next_us = 0;
+    CHECK_INT(watch_look(&w), HIT_MEMORY);
+    CHECK(shared.mem_peak > 100 * MIB && shared.mem_peak < 102 * MIB);
     _exit(0);
 }
 

@@ -36,7 +36,7 @@ function seconds(value) {
 
 function length(value) {
   if (value === undefined || value === null) return 0;
-  if (Number.isInteger(value)) return Math.max(0, value);
+  if (Number.isSafeInteger(value)) return Math.max(0, value);
   return refuseAsNode(() => fs.ftruncateSync(0x7fffffff, value), 'The length must be an integer');
 }
 

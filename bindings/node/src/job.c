@@ -136,7 +136,7 @@ static void tool_work(struct side *side)
         .options = (const char *const *)t->options,
         .option_count = t->option_count,
         .timeout_ms = t->timeout_ms,
-        .max_output = t->max_output > 0 ? (uint64_t)t->max_output : 0,
+        .max_output = number_whole(t->max_output, NUMBER_MAX),
         .cwd = t->cwd.data,
         .stop_fd = side->wake_fd,
     };
@@ -213,7 +213,7 @@ static void call_module(const struct module_call *m, struct answer *a)
         .extensions = m->extensions.data,
         .policy = policy,
         .within = within,
-        .timeout_ms = m->timeout_ms > 0 ? (uint64_t)m->timeout_ms : 0,
+        .timeout_ms = number_whole(m->timeout_ms, NUMBER_MAX),
         .env = m->environment,
         .trace_id = m->trace_id.data,
         .runner = m->runner.data,

@@ -6,7 +6,6 @@
 #include "call.h"
 
 #define EXTERNAL_BYTES 65536 /* from here on the engine gets the memory itself, not a copy */
-#define TIMES_MAX 9e15
 
 static const char *path(const struct call *c)
 {
@@ -23,9 +22,9 @@ static bool flag(const struct call *c, unsigned bit)
     return ((unsigned)c->number[0] & bit) != 0;
 }
 
-static uint64_t milliseconds(double number)
+static uint64_t whole(const struct call *c, int i)
 {
-    return number >= TIMES_MAX ? (uint64_t)TIMES_MAX : number > 0 ? (uint64_t)number : 0;
+    return number_whole(c->number[i], NUMBER_MAX);
 }
 
 /* ---- values ---- */
@@ -187,13 +186,13 @@ static napi_value listing_value(napi_env env, struct call *c)
 
 static int read_file(struct call *c, struct cordon_root_error *err)
 {
-    return cordon_root_read_file(c->root->root, path(c), milliseconds(c->number[0]), &c->out.data,
+    return cordon_root_read_file(c->root->root, path(c), whole(c, 0), &c->out.data,
                                  err);
 }
 
 static int lock_file(struct call *c, struct cordon_root_error *err)
 {
-    return cordon_root_lock_file(c->root->root, path(c), milliseconds(c->number[0]), err);
+    return cordon_root_lock_file(c->root->root, path(c), whole(c, 0), err);
 }
 
 static int do_stat(struct call *c, struct cordon_root_error *err)
@@ -255,12 +254,12 @@ static int write_file_delta(struct call *c, struct cordon_root_error *err)
 {
     return cordon_root_write_file_delta(c->root->root, path(c), c->text[1].data, c->text[1].len,
                                         c->text[2].data, c->text[2].len,
-                                        (size_t)milliseconds(c->number[1]), flag(c, 1), err);
+                                        (size_t)whole(c, 1), flag(c, 1), err);
 }
 
 static int do_truncate(struct call *c, struct cordon_root_error *err)
 {
-    return cordon_root_truncate(c->root->root, path(c), (int64_t)milliseconds(c->number[0]), err);
+    return cordon_root_truncate(c->root->root, path(c), (int64_t)whole(c, 0), err);
 }
 
 static int do_chmod(struct call *c, struct cordon_root_error *err)
@@ -352,7 +351,7 @@ static int do_cp(struct call *c, struct cordon_root_error *err)
         .user = c,
     };
     if (c->number[1] > 0)
-        c->deadline_ms = now_ms() + milliseconds(c->number[1]);
+        c->deadline_ms = now_ms() + whole(c, 1);
     if (flag(c, CP_LIST))
         return cordon_root_cp_list(c->root->root, (const char *const *)c->list, c->list_count,
                                    path(c), &options, err);

@@ -120,7 +120,8 @@ napi_value node_root_open(napi_env env, napi_callback_info info)
             .rustic_repo = t.rustic_repo.data,
             .flags = (uint32_t)value_number(env, value_named(env, o, "flags")),
             .sync = (uint32_t)value_number(env, value_named(env, o, "durability")),
-            .max_read_bytes = (uint64_t)value_number(env, value_named(env, o, "maxReadBytes")),
+            .max_read_bytes =
+                number_whole(value_number(env, value_named(env, o, "maxReadBytes")), NUMBER_MAX),
         };
         struct root *root = open_root(env, &options);
         if (root != NULL && napi_create_external(env, root, finalize, NULL, &value) != napi_ok)

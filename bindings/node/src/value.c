@@ -62,6 +62,11 @@ bool value_bytes(napi_env env, napi_value value, struct text *out)
     return true;
 }
 
+uint64_t number_whole(double number, uint64_t max)
+{
+    return number >= (double)max ? max : number >= 1 ? (uint64_t)number : 0;
+}
+
 double value_number(napi_env env, napi_value value)
 {
     double number = 0;

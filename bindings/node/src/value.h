@@ -19,6 +19,8 @@ bool value_text(napi_env env, napi_value value, struct text *out);
 /* A string as UTF-8, or the bytes of a Uint8Array. A copy: the caller may change or transfer its own. */
 bool value_bytes(napi_env env, napi_value value, struct text *out);
 
+#define NUMBER_MAX (UINT64_C(1) << 53) /* up to here a number of JavaScript is exact */
+uint64_t number_whole(double number, uint64_t max); /* rounded down, from 0 to max; NaN is 0 */
 double value_number(napi_env env, napi_value value); /* anything else: 0 */
 bool value_flag(napi_env env, napi_value value);     /* anything else: false */
 

@@ -124,12 +124,12 @@ napi_value node_watch(napi_env env, napi_callback_info info)
     const unsigned flags = (unsigned)value_number(env, argv[2]);
     w->options = (struct cordon_root_watch_options){
         .size = sizeof w->options,
-        .max_queue = (uint32_t)value_number(env, argv[3]),
+        .max_queue = (uint32_t)number_whole(value_number(env, argv[3]), UINT32_MAX),
         .throw_on_overflow = (flags & WATCH_THROW) != 0,
         .close_on_unlink = (flags & WATCH_CLOSE_ON_UNLINK) != 0,
         .stats = (flags & WATCH_STATS) != 0,
         .patch = (flags & WATCH_PATCH) != 0,
-        .stability_ms = (uint32_t)value_number(env, argv[4]),
+        .stability_ms = (uint32_t)number_whole(value_number(env, argv[4]), UINT32_MAX),
     };
     if (!value_text(env, argv[1], &w->path)) {
         watch_release(&w->side);

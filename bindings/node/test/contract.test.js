@@ -300,6 +300,20 @@ test('results: stats, entries, listings, names that are no text', async (t) => {
   structuredClone({ ...(await f.stat('d/f')) });
 });
 
+test('a length is taken as it is or refused', async (t) => {
+  const { fs: f } = playground(t);
+  await f.writeFile('kept', 'content');
+  for (const length of [2 ** 63, 2 ** 64, 2 ** 53, 1e300, Infinity, NaN, 2.5]) {
+    await assert.rejects(async () => f.truncate('kept', length), { code: 'ERR_OUT_OF_RANGE' });
+  }
+  assert.strictEqual(await f.readFile('kept', 'utf8'), 'content');
+  for (const number of [NaN, Infinity, -Infinity, 1e300, -1e300]) {
+    await f.writeFileDelta('kept', 'x', { minLength: number });
+    const watch = await f.watch('kept', { maxQueue: number, stabilityThreshold: number });
+    watch.close();
+  }
+});
+
 test('chmod and utimes need no permission to read', async (t) => {
   const { fs: f, home } = playground(t);
   fs.writeFileSync(path.join(home, 'shut'), 'x', { mode: 0 });

@@ -33,6 +33,24 @@ def test_files(root):
     assert root.read_text("a") == "new"
 
 
+def test_a_number_is_taken_as_it_is_or_refused(root, home):
+    root.write_text("kept", "content")
+    for length in (2**63, 2**64, 10**40):
+        with pytest.raises(OverflowError):
+            root.truncate("kept", length)
+    with pytest.raises(TypeError):
+        root.truncate("kept", 2.5)
+    for act in (lambda: root.chmod("kept", 2**32), lambda: root.chmod("kept", -1),
+                lambda: root.mkdir("d", -1), lambda: root.lock("kept", -1), lambda: root.lock("kept", 1e300),
+                lambda: root.write_delta("kept", "x", min_length=-1), lambda: root.watch("", max_queue=2**32),
+                lambda: cordon.Root(home, max_read_bytes=2**64)):
+        with pytest.raises(OverflowError):
+            act()
+    assert root.read_text("kept") == "content"
+    root.truncate("kept", -3)
+    assert root.read_text("kept") == ""
+
+
 def test_directories(root):
     root.mkdir("d")
     with pytest.raises(FileExistsError):

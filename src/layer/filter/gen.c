@@ -28,6 +28,7 @@
 #include <sys/resource.h>
 #include <sys/ioctl.h>
 #include <sys/personality.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -71,6 +72,7 @@ enum label {
     RETURN_PROTOCOL,
     RETURN_LOCAL,   /* a unix socket where it would be the host's */
     RETURN_DENIED,  /* EPERM in every variant: programs live with it */
+    RETURN_NOMEM,   /* memory that nobody would count */
     RETURN_PROOF,
     RETURN_NOTIFY, /* whoever listens decides */
     LAST_RETURN = RETURN_NOTIFY,
@@ -232,6 +234,31 @@ static void refuse_each(struct program *p, const uint32_t *refused, size_t count
         if_equal(p, refused[i], answer, i + 1 < count ? (int)NEXT : rest);
 }
 
+/*
+ * File systems have requests of their own by the dozen that change a file which is only open for reading,
+ * or name another one, and Landlock sees none. So: those of terminals and sockets, which also are those of
+ * pipes and of descriptors themselves, and of files what reads or needs a descriptor for writing.
+ */
+static void check_host_ioctl(struct program *p)
+{
+    static const uint32_t of_files[] = {
+        0x00000002, /* FIGETBSZ */
+        0x80086601, /* FS_IOC_GETFLAGS */
+        0x80087601, /* FS_IOC_GETVERSION */
+        0x801c581f, /* FS_IOC_FSGETXATTR */
+        0xc020660b, /* FS_IOC_FIEMAP */
+        0x40049409, /* FICLONE */
+        0x4020940d, /* FICLONERANGE */
+    };
+    const size_t count = sizeof of_files / sizeof of_files[0];
+
+    for (size_t i = 0; i < count; i++)
+        if_equal(p, of_files[i], RETURN_ALLOW, NEXT);
+    emit(p, BPF_ALU | BPF_AND | BPF_K, 0xff00, NEXT, NEXT); /* the type */
+    if_equal(p, 0x8900, RETURN_ALLOW, NEXT);
+    if_equal(p, 'T' << 8, NEXT, RETURN_DENIED);
+}
+
 static void check_ioctl(struct program *p, enum seccomp_world world)
 {
     static const uint32_t refused[] = {
@@ -240,18 +267,12 @@ static void check_ioctl(struct program *p, enum seccomp_world world)
         TIOCSETD,  /* loads a line discipline */
         TIOCCONS,  /* takes the console's output */
     };
-    /* Attributes of files that are open for reading. */
-    static const uint32_t attributes[] = {
-        0x40086602, /* FS_IOC_SETFLAGS */
-        0x40046602, /* FS_IOC32_SETFLAGS */
-        0x401c5820, /* FS_IOC_FSSETXATTR */
-        0x40087602, /* FS_IOC_SETVERSION */
-        0x40806685, /* FS_IOC_ENABLE_VERITY: never to be written again */
-    };
 
     load_argument(p, 1);
-    if (world != WORLD_OWN)
-        refuse_each(p, attributes, sizeof attributes / sizeof attributes[0], RETURN_DENIED, NEXT);
+    if (world != WORLD_OWN) {
+        check_host_ioctl(p);
+        load_argument(p, 1);
+    }
     refuse_each(p, refused, sizeof refused / sizeof refused[0], RETURN_FORBID, RETURN_ALLOW);
 }
 
@@ -299,10 +320,31 @@ static void check_socket(struct program *p, enum policy_forbidden action, enum s
     if_equal(p, NETLINK_ROUTE, RETURN_ALLOW, RETURN_PROTOCOL);
 }
 
-/* Shared and anonymous: it stays when no page table shows it any more. */
-static void check_map(struct program *p)
+/* Huge pages are in no resident size, and in no memory cgroup. */
+static void check_huge(struct program *p, unsigned flags, uint32_t huge)
 {
+    load_argument(p, flags);
+    if_any_bit(p, huge, RETURN_NOMEM, RETURN_ALLOW);
+}
+
+/* A socket that sends without a copy holds the sender's pages when the sender has them no more. */
+static void check_option(struct program *p)
+{
+    load_argument(p, 1);
+    if_equal(p, SOL_SOCKET, NEXT, RETURN_ALLOW);
+    load_argument(p, 2);
+    if_equal(p, SO_ZEROCOPY, RETURN_NOMEM, RETURN_ALLOW);
+}
+
+static void check_map(struct program *p, bool deny_memfd)
+{
+    if (!deny_memfd) {
+        check_huge(p, 3, MAP_HUGETLB);
+        return;
+    }
     load_argument(p, 3);
+    if_any_bit(p, MAP_HUGETLB, RETURN_NOMEM, NEXT);
+    /* Shared and anonymous: it stays when no page table shows it any more. */
     emit(p, BPF_ALU | BPF_AND | BPF_K, MAP_SHARED | MAP_ANONYMOUS, NEXT, NEXT);
     if_equal(p, MAP_SHARED | MAP_ANONYMOUS, RETURN_ENOSYS, RETURN_ALLOW);
 }
@@ -344,7 +386,10 @@ static void emit_check(struct program *p, enum verdict verdict, const struct sec
     case VERDICT_PERSONALITY: check_personality(p); break;
     case VERDICT_SOCKET: check_socket(p, action, world); break;
     case VERDICT_PAIR: check_pair(p); break;
-    case VERDICT_MAP: check_map(p); break;
+    case VERDICT_MAP: check_map(p, choice->deny_memfd); break;
+    case VERDICT_MEMFD: check_huge(p, 1, MFD_HUGETLB); break;
+    case VERDICT_SEGMENT: check_huge(p, 2, SHM_HUGETLB); break;
+    case VERDICT_OPTION: check_option(p); break;
     case VERDICT_PROCESS: check_process(p, 0, world); break;
     case VERDICT_PRIORITY: check_priority(p, PRIO_USER, world); break;
     case VERDICT_IO_PRIORITY: check_priority(p, 3 /* IOPRIO_WHO_USER */, world); break;
@@ -377,7 +422,9 @@ static int label_of(enum verdict verdict, const struct seccomp_choice *choice)
     case VERDICT_CHMOD_1: return own ? (int)(BLOCK + VERDICT_MODE_1) : (int)RETURN_DENIED;
     case VERDICT_CHMOD_2: return own ? (int)(BLOCK + VERDICT_MODE_2) : (int)RETURN_DENIED;
     case VERDICT_PAIR: return BLOCK + (own ? (int)VERDICT_SOCKET : (int)VERDICT_PAIR);
-    case VERDICT_MAP: return choice->deny_memfd ? BLOCK + (int)verdict : RETURN_ALLOW;
+    case VERDICT_OPTION: return choice->deny_memfd ? (int)(BLOCK + verdict) : (int)RETURN_ALLOW;
+    case VERDICT_MEMFD: return choice->deny_memfd ? (int)RETURN_ENOSYS : (int)(BLOCK + verdict);
+    case VERDICT_SEGMENT: return choice->deny_memfd || !own ? (int)RETURN_ENOSYS : (int)(BLOCK + verdict);
     default: return BLOCK + (int)verdict;
     }
 }
@@ -438,6 +485,7 @@ static uint32_t value_of(int label, const struct seccomp_choice *choice)
     case RETURN_PROTOCOL: return action == FORBIDDEN_ERRNO ? error | EPROTONOSUPPORT : death;
     case RETURN_LOCAL: return error | EAFNOSUPPORT;
     case RETURN_DENIED: return error | EPERM;
+    case RETURN_NOMEM: return error | ENOMEM;
     case RETURN_PROOF: return error | (SECCOMP_PROOF_ERRNO + seccomp_variant(choice));
     case RETURN_NOTIFY: return SECCOMP_RET_USER_NOTIF;
     default: abort();

@@ -19,7 +19,10 @@ enum verdict {
     VERDICT_PERSONALITY,
     VERDICT_SOCKET,
     VERDICT_PAIR,
-    VERDICT_MAP,      /* shared memory without a file: as UNSEEN */
+    VERDICT_MAP,      /* no huge pages; shared memory without a file: as UNSEEN */
+    VERDICT_MEMFD,    /* as UNSEEN, and never of huge pages */
+    VERDICT_SEGMENT,  /* as QUEUE, and never of huge pages */
+    VERDICT_OPTION,   /* with deny_memfd no socket that pins its sender's pages */
     VERDICT_PROCESS,  /* argument 0 is a process: any but init; in the host's world only 0 */
     VERDICT_PRIORITY, /* argument 0 says what argument 1 names: no whole user, and not init */
     VERDICT_IO_PRIORITY,

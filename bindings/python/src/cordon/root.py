@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import operator
 import os
 import stat as stat_module
 import weakref
@@ -104,6 +105,17 @@ class Denial:
 
 def _text(value: Optional[bytes]) -> str:
     return os.fsdecode(value or b"")
+
+
+def _whole(value: int, bits: int = 64) -> int:
+    """ctypes would cut a number that does not fit, and truncate() would then cut the file."""
+    if not 0 <= operator.index(value) < 1 << bits:
+        raise OverflowError(f"{value} does not fit {bits} bits without a sign")
+    return value
+
+
+def _ms(seconds: float, bits: int = 64) -> int:
+    return _whole(int(seconds * 1000), bits)
 
 
 def _raise(error: native.Error) -> None:
@@ -224,7 +236,7 @@ class Root:
         flags = (readonly, unsafe, strict, no_xdev, allow_hardlink, allow_symlink, leaf_links_act)
         options = native.Options(size=ctypes.sizeof(native.Options), home=os.fsencode(home),
                                  flags=sum(1 << i for i, on in enumerate(flags) if on),
-                                 max_read_bytes=max_read_bytes)
+                                 max_read_bytes=_whole(max_read_bytes))
         options.sync = {False: 0, "data": 1, True: 2, "full": 2}[durable]
         options.rootfs = os.fsencode(rootfs) if rootfs is not None else None
         options.scratch = os.fsencode(scratch) if scratch is not None else None
@@ -295,7 +307,7 @@ class Root:
 
     def read_bytes(self, path: PathLike, *, lock: float = 0) -> bytes:
         """`lock`: seconds for which nobody else may read it with a lock; Locked if somebody does."""
-        return self._data("read_file", self._path(path), int(lock * 1000))
+        return self._data("read_file", self._path(path), _ms(lock))
 
     def read_text(self, path: PathLike, encoding: str = "utf-8", errors: str = "strict", *,
                   lock: float = 0) -> str:
@@ -303,7 +315,7 @@ class Root:
 
     def lock(self, path: PathLike, seconds: float) -> None:
         """0 seconds: unlock."""
-        self._call("lock_file", self._path(path), int(seconds * 1000))
+        self._call("lock_file", self._path(path), _ms(seconds))
 
     def stat(self, path: PathLike) -> Stat:
         return self._stat("stat", path)
@@ -355,7 +367,7 @@ class Root:
     # -- changing
 
     def write_bytes(self, path: PathLike, data: bytes) -> int:
-        """A reader sees the old content or the new, never a part."""
+        """A reader sees the old content or the new, never a part; unless it has to be written in place."""
         self._call("write_file", self._path(path), data, len(data), False)
         return len(data)
 
@@ -368,7 +380,7 @@ class Root:
         content = text.encode()
         known = base.encode() if base is not None else None
         self._call("write_file_delta", self._path(path), content, len(content), known,
-                   len(known) if known is not None else 0, min_length, False)
+                   len(known) if known is not None else 0, _whole(min_length), False)
 
     def append_bytes(self, path: PathLike, data: bytes) -> int:
         self._call("append_file", self._path(path), data, len(data))
@@ -379,10 +391,11 @@ class Root:
         return len(text)
 
     def truncate(self, path: PathLike, length: int = 0) -> None:
-        self._call("truncate", self._path(path), length)
+        """What is negative counts as 0."""
+        self._call("truncate", self._path(path), _whole(max(0, length), 63))
 
     def chmod(self, path: PathLike, mode: int) -> None:
-        self._call("chmod", self._path(path), mode)
+        self._call("chmod", self._path(path), _whole(mode, 32))
 
     def utime(self, path: PathLike, atime: float, mtime: float) -> None:
         self._call("utimes", self._path(path), atime, mtime)
@@ -390,11 +403,11 @@ class Root:
     def mkdir(self, path: PathLike, mode: int = 0o777, parents: bool = False, exist_ok: bool = False) -> None:
         """As pathlib's."""
         try:
-            self._call("mkdir", self._path(path), False, mode)
+            self._call("mkdir", self._path(path), False, _whole(mode, 32))
         except FileNotFoundError:
             if not parents:
                 raise
-            self._call("mkdir", self._path(path), True, mode)
+            self._call("mkdir", self._path(path), True, _whole(mode, 32))
         except FileExistsError:
             if not exist_ok or not self.is_dir(path):
                 raise
@@ -461,7 +474,7 @@ class Root:
         flat = [self._path(word) for word in options]
         asked = native.ToolOptions(size=ctypes.sizeof(native.ToolOptions), option_count=len(flat),
                                    timeout_ms=timeout * 1000 if timeout is not None else 0,
-                                   max_output=max_output)
+                                   max_output=_whole(max_output))
         asked.options = ctypes.cast(strings(flat), ctypes.POINTER(ctypes.c_char_p))
         asked.cwd = self._path(cwd) if cwd is not None else None
         out = native.ToolResult()
@@ -478,8 +491,8 @@ class Root:
               close_on_unlink: bool = False, max_queue: int = 0, stability: float = 0.5) -> Watch:
         """Armed when it returns. `stability`: seconds that a file must rest before it is told of."""
         return Watch(self, path, native.WatchOptions(
-            size=ctypes.sizeof(native.WatchOptions), max_queue=max_queue, stats=stats, patch=patch,
-            close_on_unlink=close_on_unlink, stability_ms=int(stability * 1000)))
+            size=ctypes.sizeof(native.WatchOptions), max_queue=_whole(max_queue, 32), stats=stats, patch=patch,
+            close_on_unlink=close_on_unlink, stability_ms=_ms(stability, 32)))
 
     def counters(self) -> dict[str, int]:
         """Calls, failures, refusals and the rest of what was counted."""
