@@ -78,7 +78,8 @@ static int parse(struct noether *n, int argc, char **argv)
 {
     const char *isolate = getenv("NOETHER_ISOLATION");
     const char *require = getenv("NOETHER_REQUIRE_ISOLATION");
-    n->require = (require != NULL && require[0] != '\0' && strcmp(require, "0") != 0) || backend_isolation_required(environ);
+    n->require = backend_isolation_required(environ) ||
+                 (require != NULL && require[0] != '\0' && strcmp(require, "0") != 0);
     int i = 1;
     for (; i < argc && strcmp(argv[i], "--") != 0; i++) {
         const char *word = argv[i];
