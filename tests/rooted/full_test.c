@@ -60,18 +60,24 @@ static void has_room(struct fixture *f)
     CHECK_HOST(host(f, forms, "d/keep"), "short");
 }
 
+/* By each way to write; afterwards what fits is taken. */
+static void refuses_what_does_not_fit(struct fixture *f)
+{
+    FAILS(f, write_text(f, "d/keep", letters('B', TOO_MANY)), "ENOSPC");
+    is_kept(f);
+    FAILS(f, cordon_root_copy_file(f->root, "/scratch/large", "d/keep", &f->err), "ENOSPC");
+    is_kept(f);
+    FAILS(f, cordon_root_cp(f->root, "/scratch/large", "d/keep", NULL, &f->err), "ENOSPC");
+    is_kept(f);
+    has_room(f);
+}
+
 TEST(keeps_the_content_where_the_directory_is_not_writable)
 {
     struct fixture f;
     open_small(&f, 0);
     CHECK(seteuid(USER) == 0);
-    FAILS(&f, write_text(&f, "d/keep", letters('B', TOO_MANY)), "ENOSPC");
-    is_kept(&f);
-    FAILS(&f, cordon_root_copy_file(f.root, "/scratch/large", "d/keep", &f.err), "ENOSPC");
-    is_kept(&f);
-    FAILS(&f, cordon_root_cp(f.root, "/scratch/large", "d/keep", NULL, &f.err), "ENOSPC");
-    is_kept(&f);
-    has_room(&f);
+    refuses_what_does_not_fit(&f);
     WORKS(&f, cordon_root_cp(f.root, "/scratch/small", "d/keep", NULL, &f.err));
     CHECK_HOST(host(&f, forms, "d/keep"), "small");
     CHECK(seteuid(0) == 0);
@@ -83,11 +89,7 @@ TEST(keeps_the_content_where_names_stay_linked)
     struct fixture f;
     open_small(&f, CORDON_ROOT_ALLOW_HARDLINK);
     CHECK(link(host(&f, forms, "d/keep"), host(&f, forms, "d/two")) == 0);
-    FAILS(&f, write_text(&f, "d/keep", letters('B', TOO_MANY)), "ENOSPC");
-    is_kept(&f);
-    FAILS(&f, cordon_root_copy_file(f.root, "/scratch/large", "d/keep", &f.err), "ENOSPC");
-    is_kept(&f);
-    has_room(&f);
+    refuses_what_does_not_fit(&f);
     CHECK_HOST(host(&f, forms, "d/two"), "short");
     close_small(&f);
 }
@@ -99,13 +101,7 @@ TEST(keeps_the_content_where_the_group_cannot_be_given)
     CHECK(chown(host(&f, forms, "d/keep"), USER, 2345) == 0);
     CHECK(chmod(host(&f, forms, "d"), 0777) == 0);
     CHECK(seteuid(USER) == 0);
-    FAILS(&f, write_text(&f, "d/keep", letters('B', TOO_MANY)), "ENOSPC");
-    is_kept(&f);
-    FAILS(&f, cordon_root_copy_file(f.root, "/scratch/large", "d/keep", &f.err), "ENOSPC");
-    is_kept(&f);
-    FAILS(&f, cordon_root_cp(f.root, "/scratch/large", "d/keep", NULL, &f.err), "ENOSPC");
-    is_kept(&f);
-    has_room(&f);
+    refuses_what_does_not_fit(&f);
     CHECK(seteuid(0) == 0);
     close_small(&f);
 }
