@@ -32,11 +32,14 @@ def tiny_disk():
 def test_a_run_dies_with_a_process(die):
     """Of a group of its own, with a caller that is killed: it ends only if it was told with whom."""
     word = marker()
-    script = f"{BIN} run {'--die-with $$' if die else ''} -- sh -c 'trap \"\" TERM INT; sleep 3; : {word}' & wait"
+    script = f"{BIN} run {'--die-with $$' if die else ''} -- sh -c 'trap \"\" TERM INT; sleep 60; : {word}' & wait"
     with subprocess.Popen(["sh", "-c", script], env=ENV, start_new_session=True) as p:
         assert eventually(lambda: len(pids_with(word)) >= 3)
         p.kill()
-    gone = eventually(lambda: not pids_with(word), 2.0)
+    gone = eventually(lambda: not pids_with(word), 20 if die else 1)
+    for pid in pids_with(word):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
     assert gone == die
     assert eventually(lambda: not pids_with(word))
 
