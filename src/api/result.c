@@ -105,9 +105,9 @@ int cordon_result_enforced(const struct cordon_result *result, const char *capab
     if (c < 0)
         return -ENOENT;
     const struct ledger_entry *entry = &result->result.ledger.entries[c];
-    *out = (struct cordon_enforcement){.requested = entry->requested,
+    *out = (struct cordon_enforcement){.requested = ledger_requested(entry),
                                        .applied = entry->applied,
-                                       .mechanism = entry->mechanism,
+                                       .mechanism = ledger_mechanism(entry),
                                        .details = entry->details};
     return 0;
 }

@@ -1,7 +1,6 @@
 #include "backend/supervised.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 #include "layer/probe.h"
 #include "layer/refusal.h"
@@ -80,7 +79,7 @@ static bool go_on(struct backend_run *run)
 
 int supervised_start(struct backend_run *run)
 {
-    struct supervisor *s = calloc(1, sizeof *s);
+    struct supervisor *s = arena_alloc(run->arena, sizeof *s);
     if (s == NULL)
         return err_set(&run->result->error, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, ENOMEM, "start", "");
     run->state = s;
@@ -110,7 +109,6 @@ void supervised_finish(struct backend_run *run)
     else
         supervisor_finish(s);
     run->lost_output = supervisor_lost_output(s);
-    free(s);
     run->state = NULL;
 }
 

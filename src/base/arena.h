@@ -18,6 +18,10 @@ struct arena {
 
 #define ARENA_INIT(max_bytes) ((struct arena){.max = (max_bytes)})
 
+/* Begins in `memory`, an array that outlives it; the cap counts what comes after. */
+#define ARENA_IN(memory, max_bytes) \
+    ((struct arena){.next = (memory), .room = sizeof(memory), .max = (max_bytes)})
+
 /* Zeroed memory, aligned for any type; NULL if the cap or the system says no. */
 void *arena_alloc(struct arena *a, size_t size);
 

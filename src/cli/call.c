@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "backend/backend.h"
+#include "base/cwd.h"
 #include "base/fd.h"
 #include "cli/audit_log.h"
 #include "cli/call_list.h"
@@ -266,12 +267,11 @@ static int list(struct call *c, struct cordon_error *err)
 
 static int begin(struct call *c, int argc, char **argv)
 {
-    char cwd[4096];
     struct session *s = &c->session;
     struct cordon_error *err = &s->result.error;
     const struct option_table own = call_option_table(&c->own);
     const struct options_setting setting = {
-        .profile = PROFILE_MODULE, .own = &own, .arena = &s->arena, .cwd = getcwd(cwd, sizeof cwd)};
+        .profile = PROFILE_MODULE, .own = &own, .arena = &s->arena, .cwd = cwd_name(&s->arena)};
     int r = options_parse(&s->options, &setting, argc - 2, argv + 2, err);
     if (r >= 0 && s->options.help)
         return put_help();

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include "base/cwd.h"
 #include "base/fd.h"
 #include "cli/message.h"
 #include "cli/session.h"
@@ -22,11 +23,10 @@ static int put_help(void)
 
 static int run(struct session *s, int argc, char **argv)
 {
-    char cwd[4096];
     struct cordon_error *err = &s->result.error;
     const struct options_setting setting = {.profile = PROFILE_STAGE,
                                             .arena = &s->arena,
-                                            .cwd = getcwd(cwd, sizeof cwd)};
+                                            .cwd = cwd_name(&s->arena)};
     int r = options_parse_command(&s->options, &setting, argc - 2, argv + 2, err);
     if (r >= 0 && s->options.help)
         return put_help();

@@ -240,16 +240,17 @@ static int tune(struct host *host, struct cordon_error *err)
 
 int session_plan(struct session *s)
 {
-    s->run = (struct backend_run){.policy = &s->options.policy,
-                                  .arena = &s->arena,
-                                  .command = s->options.command,
-                                  .env = environ,
-                                  .guard = s->guard,
-                                  .tty = s->options.tty,
-                                  .result = &s->result,
-                                  .unsafe_known = s->options.unsafe_no_isolation,
-                                  .tune = tune};
-    return backend_plan(&s->run);
+    struct backend_run *run = &s->run;
+    run->policy = &s->options.policy;
+    run->arena = &s->arena;
+    run->command = s->options.command;
+    run->env = environ;
+    run->guard = s->guard;
+    run->tty = s->options.tty;
+    run->result = &s->result;
+    run->unsafe_known = s->options.unsafe_no_isolation;
+    run->tune = tune;
+    return backend_plan(run);
 }
 
 /* Where a host refuses something, that shows only by trying: all but the command itself. */
@@ -456,14 +457,14 @@ int session_open(struct session *s, int argc, char **argv)
 
 void session_init(struct session *s)
 {
-    s->arena = ARENA_INIT(POLICY_ARENA_BYTES);
+    s->arena = ARENA_IN(s->room, POLICY_ARENA_BYTES);
     s->document = s->streams[0] = s->streams[1] = OUTFILE_INIT;
     s->signals = s->input = -1;
     s->value = BUF_INIT(DOCUMENT_MAX);
     s->tell_violations = true;
     s->notes.fix = "write to a place that --rw names, or to the current directory where the profile makes it "
                    "writable";
-    result_init(&s->result);
+    result_init_zeroed(&s->result);
 }
 
 void session_release(struct session *s)

@@ -5,16 +5,19 @@
  */
 #pragma once
 
+#include <stddef.h>
+
 #include "backend/backend.h"
 #include "cli/options.h"
 #include "cli/outfile.h"
 #include "cli/violation.h"
 
+#define SESSION_ROOM (24u * 1024) /* what most runs need for options, plan and supervisor */
+
 struct session {
     struct arena arena;
     struct run_options options;
     struct backend_run run;
-    struct result result;
     struct outfile document, streams[2];
     int signals; /* owned */
     char *arguments;
@@ -32,6 +35,9 @@ struct session {
     char policy_sha256[65]; /* of the document; empty: not made */
     const char *module_id; /* NULL unless a module is called */
     struct buf value;      /* JSON text that it returned; empty: none */
+
+    _Alignas(max_align_t) char room[SESSION_ROOM]; /* the arena's first chunk */
+    struct result result;
 };
 
 /* Of static memory, still zero: pages that a run does not touch cost nothing. */

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cwd.h"
 #include "base/fd.h"
 #include "cli/message.h"
 #include "cli/session.h"
@@ -227,10 +228,10 @@ static int open_project(struct test *t, struct cordon_error *err)
 static int choose_config(struct test *t, struct cordon_error *err)
 {
     const char *given = t->config_option, *own = t->project.config.config_template;
-    char cwd[PATH_MAX];
     if (given != NULL) {
-        if (given[0] != '/' && getcwd(cwd, sizeof cwd) == NULL)
-            return err_set(err, CORDON_ERROR_USAGE, CORDON_LAYER_NONE, errno, "read option", "--config");
+        const char *cwd = cwd_name(&t->session.arena);
+        if (given[0] != '/' && cwd == NULL)
+            return err_set(err, CORDON_ERROR_USAGE, CORDON_LAYER_NONE, ENOENT, "read option", "--config");
         const char *joined = given[0] == '/' ? given
                                              : arena_printf(&t->session.arena, "%s/%s", cwd, given);
         t->config = joined == NULL ? NULL : policy_normalize_path(&t->session.arena, joined);
@@ -380,12 +381,11 @@ static int plan_only(struct test *t)
 
 static int test(struct test *t, int argc, char **argv)
 {
-    char cwd[PATH_MAX];
     struct session *s = &t->session;
     struct cordon_error *err = &s->result.error;
     const struct option_table own = OPTION_TABLE(option_items, t);
     const struct options_setting setting = {.profile = PROFILE_TEST, .own = &own, .arena = &s->arena,
-                                            .cwd = getcwd(cwd, sizeof cwd), .refine = refine, .context = t};
+                                            .cwd = cwd_name(&s->arena), .refine = refine, .context = t};
     int rest = options_parse(&s->options, &setting, argc - 2, argv + 2, err);
     if (rest >= 0 && s->options.help)
         return put_help();

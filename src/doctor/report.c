@@ -94,7 +94,7 @@ static void put_ledger(const struct doctor_trial *trial, bool colour, struct buf
     }
     for (unsigned i = 0; i < CAPABILITY_COUNT; i++) {
         const struct ledger_entry *e = &trial->ledger.entries[i];
-        const bool asked = strcmp(e->requested, "null") != 0;
+        const bool asked = ledger_asked(e);
         char text[512];
         snprintf(text, sizeof text, "%s%s%s", e->applied ? e->mechanism : "",
                  e->applied && e->details[0] != '\0' ? ": " : "", e->details);

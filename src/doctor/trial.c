@@ -24,7 +24,7 @@ static unsigned first_missing(const struct ledger *ledger)
 {
     unsigned i = 0;
     while (i < CAPABILITY_COUNT &&
-           (ledger->entries[i].applied || strcmp(ledger->entries[i].requested, "null") == 0))
+           (ledger->entries[i].applied || !ledger_asked(&ledger->entries[i])))
         i++;
     return i;
 }
@@ -76,7 +76,7 @@ void doctor_try_profile(struct doctor_trial *out, enum policy_profile profile)
     int status = 0;
     *out = (struct doctor_trial){.profile = policy_profile_name(profile),
                                  .status = STATUS_INTERNAL_ERROR};
-    ledger_clear(&out->ledger);
+    out->ledger = (struct ledger){0};
     for (unsigned i = 0; i < CAPABILITY_COUNT; i++)
         snprintf(out->ledger.entries[i].details, sizeof out->ledger.entries[i].details, "nothing ran");
     struct doctor_trial *shared =

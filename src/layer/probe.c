@@ -10,6 +10,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "base/cwd.h"
 #include "layer/cgroup.h"
 #include "layer/mount_table.h"
 #include "sys/landlock.h"
@@ -147,9 +148,9 @@ static const char *named_home(struct arena *arena, char *const *env)
 int layer_probe(struct host *out, struct arena *arena, const struct policy *policy, char *const *caller_env,
                 struct cordon_error *err)
 {
-    char cwd[4096];
     uint32_t random = 0;
-    *out = (struct host){.uid = geteuid(), .gid = getegid()};
+    out->uid = geteuid();
+    out->gid = getegid();
 
     int groups = getgroups(0, NULL);
     out->groups = groups > 0 ? (unsigned)groups : 0;
@@ -164,7 +165,7 @@ int layer_probe(struct host *out, struct arena *arena, const struct policy *poli
         out->home[0] = database_home(arena, out->uid);
         out->home[1] = named_home(arena, caller_env);
     }
-    out->cwd = getcwd(cwd, sizeof cwd) != NULL && cwd[0] == '/' ? arena_strdup(arena, cwd) : NULL;
+    out->cwd = cwd_name(arena);
     const struct policy_limits *limits = &policy->limits;
     if (limits->mem_bytes != POLICY_UNLIMITED || limits->pids != POLICY_UNLIMITED ||
         limits->cpu_ms != POLICY_UNLIMITED || limits->cpus > 0)

@@ -4,6 +4,6 @@
 #include "plan/host.h"
 #include "policy/policy.h"
 
-/* Strings live in `arena`. `caller_env` may name the home directory. */
+/* `out` is zeroed memory: what is not touched costs nothing. Strings live in `arena`. `caller_env` may name the home directory. */
 int layer_probe(struct host *out, struct arena *arena, const struct policy *policy, char *const *caller_env,
                 struct cordon_error *err);

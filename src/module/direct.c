@@ -34,8 +34,7 @@ void module_unprotected(struct result *result)
     result->backend_effective = false;
     for (int i = 0; i < CAPABILITY_COUNT; i++) {
         struct ledger_entry *entry = &result->ledger.entries[i];
-        *entry = (struct ledger_entry){.mechanism = "none"};
-        snprintf(entry->requested, sizeof entry->requested, "null");
+        *entry = (struct ledger_entry){0};
         snprintf(entry->details, sizeof entry->details, "called without a sandbox");
     }
 }

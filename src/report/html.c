@@ -195,10 +195,10 @@ static void put_ledger(const struct report *report, struct buf *out)
     for (int i = 0; i < CAPABILITY_ALWAYS; i++) {
         const struct ledger_entry *e = &report->result->ledger.entries[i];
         buf_printf(out, "<tr><th scope=\"row\">%s</th>", capability_name((enum capability)i));
-        put_cell(out, NULL, e->requested);
-        put_cell(out, e->applied ? "good" : strcmp(e->requested, "null") == 0 ? NULL : "bad",
+        put_cell(out, NULL, ledger_requested(e));
+        put_cell(out, e->applied ? "good" : !ledger_asked(e) ? NULL : "bad",
                  e->applied ? "yes" : "no");
-        put_cell(out, NULL, e->mechanism);
+        put_cell(out, NULL, ledger_mechanism(e));
         put_cell(out, NULL, e->details);
         buf_puts(out, "</tr>\n");
     }

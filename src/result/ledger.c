@@ -3,10 +3,19 @@
 #include <stdio.h>
 #include <string.h>
 
-void ledger_clear(struct ledger *out)
+bool ledger_asked(const struct ledger_entry *entry)
 {
-    for (int i = 0; i < CAPABILITY_COUNT; i++)
-        out->entries[i] = (struct ledger_entry){.requested = "null", .mechanism = "none"};
+    return strcmp(ledger_requested(entry), "null") != 0;
+}
+
+const char *ledger_requested(const struct ledger_entry *entry)
+{
+    return entry->requested[0] == '\0' ? "null" : entry->requested;
+}
+
+const char *ledger_mechanism(const struct ledger_entry *entry)
+{
+    return entry->mechanism == NULL ? "none" : entry->mechanism;
 }
 
 void ledger_fill(struct ledger *out, const struct plan *plan, uint32_t proven, bool ran)

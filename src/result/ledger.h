@@ -7,18 +7,20 @@
 #include "plan/plan.h"
 
 struct ledger_entry {
-    char requested[96];   /* as JSON: null, true, a number, a string; null: nothing was asked */
+    char requested[96];   /* as JSON: true, a number, a string; null, or empty: nothing was asked */
     bool applied;
-    const char *mechanism; /* static; where not applied, what holds in its place, or "none" */
+    const char *mechanism; /* static; where not applied, what holds in its place; NULL: nothing */
     char details[PLAN_DETAILS_SIZE];
 };
 
+/* Zero: nothing was asked, nothing holds, which is true before a plan exists. */
 struct ledger {
     struct ledger_entry entries[CAPABILITY_COUNT];
 };
 
-/* Nothing was asked, nothing holds: what is true before a plan exists. */
-void ledger_clear(struct ledger *out);
+bool ledger_asked(const struct ledger_entry *entry);
+const char *ledger_requested(const struct ledger_entry *entry); /* "null": nothing was asked */
+const char *ledger_mechanism(const struct ledger_entry *entry); /* "none": nothing holds */
 
 /* The plan's claims against what was proven; `ran`: the payload was started. */
 void ledger_fill(struct ledger *out, const struct plan *plan, uint32_t proven, bool ran);

@@ -28,8 +28,14 @@ const char *status_name(enum status s)
 
 void result_init(struct result *r)
 {
-    *r = (struct result){.status = STATUS_INTERNAL_ERROR, .backend_kind = "none"};
-    ledger_clear(&r->ledger);
+    *r = (struct result){0};
+    result_init_zeroed(r);
+}
+
+void result_init_zeroed(struct result *r)
+{
+    r->status = STATUS_INTERNAL_ERROR;
+    r->backend_kind = "none";
 }
 
 void result_trace(struct result *r, const char *given)

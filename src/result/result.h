@@ -45,7 +45,6 @@ struct result {
     struct result_stream out, err;
     uint64_t duration_ms;
     char trace_id[33];
-    struct ledger ledger;
     bool ran;        /* the payload was executed, or may have been */
     bool exited;     /* exit_code holds; else, if signal is not 0, that ended it */
     int exit_code;
@@ -55,14 +54,19 @@ struct result {
     uint64_t processes; /* tasks that were seen to end inside, the payload among them */
     const char *backend_kind; /* static: "native" */
     bool backend_effective;
-    char bwrap_path[4096];    /* with that backend: the program; else empty */
     struct result_violations violations;
     struct cordon_error error; /* with INTERNAL_ERROR and SPAWN_FAILED */
-    char warnings[8][256];
     unsigned warning_count;
+
+    /* Last, because most runs do not touch it. */
+    char bwrap_path[4096]; /* with that backend: the program; else empty */
+    char warnings[8][256];
+    struct ledger ledger;
 };
 
 void result_init(struct result *r);
+/* The same in memory that is zero: pages that a run does not touch cost nothing. */
+void result_init_zeroed(struct result *r);
 /* `given`: 32 hex digits; NULL: random ones. */
 void result_trace(struct result *r, const char *given);
 void result_release(struct result *r);

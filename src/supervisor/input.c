@@ -44,6 +44,8 @@ static void write_pending(struct supervisor *s)
 static void send_end(struct supervisor *s)
 {
     static const char keys[] = {4, 4};
+    if (s->plan->tty && s->input.pending == NULL)
+        s->input.pending = malloc(STREAM_CHUNK);
     if (!s->plan->tty || s->input.pending == NULL) {
         input_close(s);
         return;
@@ -77,9 +79,7 @@ void input_pump(struct supervisor *s)
         write_pending(s);
         if (s->input.to < 0 || s->input.from < 0 || s->input.start < s->input.end)
             break;
-        if (s->input.pending == NULL)
-            s->input.pending = malloc(STREAM_CHUNK);
-        ssize_t n = s->input.pending == NULL ? 0 : read(s->input.from, s->input.pending, STREAM_CHUNK);
+        ssize_t n = stream_fill(s->input.from, &s->input.pending);
         if (n < 0 && (errno == EINTR || errno == EAGAIN))
             break;
         if (n <= 0) {

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -77,21 +78,34 @@ static void account(struct stream *s, size_t n)
     s->end = s->to < 0 || s->broken ? 0 : passed;
 }
 
+ssize_t stream_fill(int from, char **chunk)
+{
+    char first[256];
+    if (*chunk != NULL)
+        return read(from, *chunk, STREAM_CHUNK);
+    ssize_t n = read(from, first, sizeof first);
+    if (n > 0 && (*chunk = malloc(STREAM_CHUNK)) == NULL) {
+        errno = ENOMEM;
+        return -1;
+    }
+    if (n > 0)
+        memcpy(*chunk, first, (size_t)n);
+    return n;
+}
+
 int stream_read(struct stream *s)
 {
     if (s->from < 0)
         return -EPIPE;
     if (stream_pending(s))
         return 0;
-    if (s->pending == NULL && (s->pending = malloc(STREAM_CHUNK)) == NULL) {
-        s->error = ENOMEM;
-        s->record->truncated = true;
-        fd_close(&s->from);
-        return -EPIPE;
-    }
-    ssize_t n = read(s->from, s->pending, STREAM_CHUNK);
+    ssize_t n = stream_fill(s->from, &s->pending);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return 0;
+    if (n < 0 && errno == ENOMEM) {
+        s->error = ENOMEM;
+        s->record->truncated = true;
+    }
     if (n <= 0) {
         fd_close(&s->from);
         return -EPIPE;

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "result/result.h"
 
@@ -37,12 +38,15 @@ struct stream {
     void (*before)(void *user); /* called before each write; or NULL */
     void *user;
 
-    char *pending;     /* owned; STREAM_CHUNK bytes, from the first read on */
+    char *pending;     /* owned; STREAM_CHUNK bytes, from the first one that came */
     size_t start, end; /* what of it is still to be written */
 };
 
 void stream_open(struct stream *s, int from, int to, struct result_stream *record);
 void stream_close(struct stream *s);
+
+/* read() into STREAM_CHUNK bytes that are there from the first ones on: many a stream stays empty. */
+ssize_t stream_fill(int from, char **chunk);
 
 /* Reads what is there if there is room; 0, or -EPIPE when the stream has ended. */
 int stream_read(struct stream *s);

@@ -85,17 +85,17 @@ void ledger_write_json(const struct ledger *ledger, struct json_writer *w)
     json_begin(w, '{');
     for (int i = 0; i < CAPABILITY_COUNT; i++) {
         const struct ledger_entry *e = &ledger->entries[i];
-        if (i >= CAPABILITY_ALWAYS && strcmp(e->requested, "null") == 0)
+        if (i >= CAPABILITY_ALWAYS && !ledger_asked(e))
             continue;
         /* Already JSON; a number is the kind of value that is written as its text stands. */
         const struct json requested = {
-            .type = JSON_REAL, .text = e->requested, .len = strlen(e->requested)};
+            .type = JSON_REAL, .text = ledger_requested(e), .len = strlen(ledger_requested(e))};
         json_key(w, capability_name((enum capability)i));
         json_begin(w, '{');
         json_key(w, "requested");
         json_value(w, &requested);
         put_bool(w, "applied", e->applied);
-        put_string(w, "mechanism", e->mechanism);
+        put_string(w, "mechanism", ledger_mechanism(e));
         put_string(w, "details", e->details);
         json_end(w, '}');
     }

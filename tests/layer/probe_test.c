@@ -7,7 +7,7 @@ static struct arena arena = {.max = 1u << 20};
 
 static struct host probed(enum policy_profile profile, char *const *env)
 {
-    struct host host;
+    struct host host = {0};
     struct policy policy;
     policy_init(&policy, profile);
     CHECK_INT(layer_probe(&host, &arena, &policy, env, NULL), 0);

@@ -24,8 +24,8 @@ TEST(a_fresh_result_claims_nothing)
     CHECK_INT(r.status, STATUS_INTERNAL_ERROR);
     for (int i = 0; i < CAPABILITY_COUNT; i++) {
         CHECK(!r.ledger.entries[i].applied);
-        CHECK_STR(r.ledger.entries[i].requested, "null");
-        CHECK_STR(r.ledger.entries[i].mechanism, "none");
+        CHECK_STR(ledger_requested(&r.ledger.entries[i]), "null");
+        CHECK_STR(ledger_mechanism(&r.ledger.entries[i]), "none");
     }
     exits(125, 1);
     result_release(&r);

@@ -77,7 +77,7 @@ TEST(a_run_is_started_stepped_and_finished)
     finish();
     CHECK(box.result.exited);
     for (int c = 0; c < CAPABILITY_COUNT; c++) {
-        const bool asked = strcmp(box.result.ledger.entries[c].requested, "null") != 0;
+        const bool asked = ledger_asked(&box.result.ledger.entries[c]);
         if (box.result.ledger.entries[c].applied != asked)
             test_fail(__FILE__, __LINE__, "%s: %s", capability_name((enum capability)c),
                       box.result.ledger.entries[c].details);
