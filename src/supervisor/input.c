@@ -8,17 +8,6 @@
 #include "base/fd.h"
 #include "supervisor/events.h"
 
-bool supervisor_arm(struct supervisor *s, int fd, unsigned tag, uint32_t events, bool *armed, bool want)
-{
-    struct epoll_event event = {.events = events, .data.u32 = tag};
-    if (fd < 0 || *armed == want)
-        return true;
-    if (epoll_ctl(s->epoll, want ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, fd, &event) < 0 && want)
-        return false;
-    *armed = want;
-    return true;
-}
-
 void input_close(struct supervisor *s)
 {
     supervisor_arm(s, s->input.from, TAG_INPUT, 0, &s->input.from_armed, false);

@@ -1,213 +1,32 @@
 #include "supervisor/supervisor.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "layer/notify.h"
 #include "supervisor/events.h"
 #include "supervisor/verdict.h"
 #include "sys/process.h"
 
-/* Each byte may become six of JSON. */
-#define CAPTURE_UNLIMITED (16u * 1024 * 1024)
-#define CAPTURE_MAX (64u * 1024 * 1024)
-#define TICK_MIN_US 5000
-#define TICK_MAX_US 100000
-#define LISTEN_US 1000000 /* how often the listener is looked after */
-
-static int fail(struct supervisor *s, int errnum, const char *what, const char *subject)
+int supervisor_fail(struct supervisor *s, int errnum, const char *what, const char *subject)
 {
     return err_set(&s->result->error, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, errnum, what, subject);
 }
 
-/* ---- output ---- */
-
-static void update_stream(struct supervisor *s, unsigned i)
+bool supervisor_arm(struct supervisor *s, int fd, unsigned tag, uint32_t events, bool *armed, bool want)
 {
-    struct stream *stream = &s->streams[i];
-    const bool pending = stream_pending(stream);
-    supervisor_arm(s, stream->from, TAG_FROM + i, EPOLLIN, &stream->from_armed, !pending);
-    if (!supervisor_arm(s, stream->out, TAG_SINK + i, EPOLLOUT, &stream->out_armed, pending)) {
-        stream->broken = true; /* not a thing that one can wait for */
-        stream->start = stream->end;
-    }
-    if (s->overflow == 0 && s->plan->on_overflow == OVERFLOW_KILL && (stream->capture || stream->cap_passing) &&
-        stream->record->bytes > stream->cap) {
-        s->overflow = 1 + (int)i;
-        supervisor_kill(s);
-    }
-}
-
-static void read_stream(struct supervisor *s, unsigned i)
-{
-    if (stream_read(&s->streams[i]) < 0)
-        s->streams[i].from_armed = false; /* closed: it left the epoll */
-    update_stream(s, i);
-}
-
-/*
- * All writers are dead: what is in the pipe is all that will ever be. A copy of the pipe that was
- * smuggled out must not keep us; nor must a reader that does not read, once the caller wants an
- * answer now.
- */
-static void drain_stream(struct supervisor *s, unsigned i)
-{
-    struct stream *stream = &s->streams[i];
-    if (s->impatient) {
-        stream->broken = true;
-        stream->start = stream->end;
-    }
-    while (stream->from >= 0 && !stream_pending(stream)) {
-        uint64_t before = stream->record->bytes;
-        if (stream_read(stream) < 0 || stream->record->bytes == before) {
-            fd_close(&stream->from);
-            stream->from_armed = false;
-        }
-    }
-    update_stream(s, i);
-}
-
-/* ---- the terminal ---- */
-
-/* Its one stream is read as standard output and written as standard input. */
-static void take_terminal(struct supervisor *s)
-{
-    struct stream *out = &s->streams[0];
-    if (s->terminal < 0)
-        return;
-    int master = layer_take_descriptor(s->terminal);
-    if (master == -EAGAIN)
-        return;
-    fd_close(&s->terminal);
-    if (master < 0 || fcntl(master, F_SETFL, O_NONBLOCK) < 0)
-        return; /* init failed, and has said why */
-    out->from = master;
-    ioctl(master, TIOCSWINSZ, &s->spawn.terminal.size);
-    update_stream(s, 0);
-    if (s->options.input >= 0)
-        s->input.to = fcntl(master, F_DUPFD_CLOEXEC, 3);
-    input_begin(s);
-}
-
-void supervisor_resize(struct supervisor *s, unsigned rows, unsigned columns)
-{
-    struct winsize *size = &s->spawn.terminal.size; /* for when it comes */
-    *size = (struct winsize){.ws_row = (unsigned short)rows, .ws_col = (unsigned short)columns};
-    if (s->streams[0].from >= 0)
-        ioctl(s->streams[0].from, TIOCSWINSZ, size);
-}
-
-/* ---- time ---- */
-
-static void set_timer(struct supervisor *s)
-{
-    const uint64_t times[] = {s->deadline_us, s->kill_us, s->tick_us, s->listen_us};
-    uint64_t next = 0;
-    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
-        if (times[i] != 0 && (next == 0 || times[i] < next))
-            next = times[i];
-    }
-    struct itimerspec when = {.it_value = {.tv_sec = (time_t)(next / 1000000),
-                                           .tv_nsec = (long)(next % 1000000) * 1000}};
-    timerfd_settime(s->timer, TFD_TIMER_ABSTIME, &when, NULL);
-}
-
-/* A polite request to everything inside, and a date for the end of politeness. */
-static void ask_to_end(struct supervisor *s, int sig)
-{
-    unsigned char byte = (unsigned char)sig;
-    if (s->plan->grace_ms == 0 || write(s->spawn.control, &byte, 1) != 1)
-        supervisor_kill(s);
-    else
-        s->kill_us = sys_now_us() + s->plan->grace_ms * 1000;
-}
-
-static void look_at_cpu(struct supervisor *s, uint64_t now)
-{
-    struct cgroup_usage usage;
-    const uint64_t most = s->plan->cpu_ms * 1000;
-    if (layer_cgroup_usage(&s->cgroup, &usage) < 0 || usage.cpu_usec == CGROUP_UNKNOWN)
-        return;
-    if (usage.cpu_usec >= most) {
-        s->cpu_hit = true;
-        supervisor_kill(s);
-        s->tick_us = 0;
-        return;
-    }
-    uint64_t left = (most - usage.cpu_usec) / s->cores;
-    s->tick_us = now + (left < TICK_MIN_US ? TICK_MIN_US : left > TICK_MAX_US ? TICK_MAX_US : left);
-}
-
-/* ---- the listener ---- */
-
-static void tell_violations(struct supervisor *s)
-{
-    struct result_violation violation;
-    while (listener_tell(&s->listener, &violation)) {
-        if (s->options.on_violation != NULL)
-            s->options.on_violation(s->options.on_violation_context, &violation);
-    }
-}
-
-/* Its last words; then it is nobody's any more. */
-static void end_listener(struct supervisor *s)
-{
-    if (s->listener.pidfd < 0)
-        return;
-    tell_violations(s);
-    listener_collect(&s->listener, &s->result->violations);
-    listener_release(&s->listener);
-    s->listen_us = 0;
-}
-
-/* Calls would wait for it for ever, or get an answer that nobody expects: nothing goes on without it. */
-static void lose_listener(struct supervisor *s)
-{
-    s->listener_lost = !s->init_gone && !listener_finished(&s->listener);
-    end_listener(s);
-    if (s->listener_lost)
-        supervisor_kill(s);
-}
-
-static void look_after_listener(struct supervisor *s, uint64_t now)
-{
-    /* With nobody left to listen to it has a moment to write down what it saw last. */
-    if (!listener_alive(&s->listener) || s->init_gone)
-        lose_listener(s);
-    else
-        s->listen_us = now + LISTEN_US;
-}
-
-static void look_at_clock(struct supervisor *s)
-{
-    uint64_t expirations;
-    ssize_t ignored = read(s->timer, &expirations, sizeof expirations);
-    (void)ignored;
-    const uint64_t now = sys_now_us();
-    if (s->kill_us != 0 && now >= s->kill_us) {
-        supervisor_kill(s);
-        s->kill_us = 0;
-    }
-    if (s->deadline_us != 0 && now >= s->deadline_us) {
-        s->deadline_us = 0;
-        s->timed_out = true;
-        ask_to_end(s, SIGTERM);
-    }
-    if (s->tick_us != 0 && now >= s->tick_us)
-        look_at_cpu(s, now);
-    if (s->listen_us != 0 && now >= s->listen_us)
-        look_after_listener(s, now);
-    set_timer(s);
+    struct epoll_event event = {.events = events, .data.u32 = tag};
+    if (fd < 0 || *armed == want)
+        return true;
+    if (epoll_ctl(s->epoll, want ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, fd, &event) < 0 && want)
+        return false;
+    *armed = want;
+    return true;
 }
 
 static void look_at_signals(struct supervisor *s)
@@ -218,7 +37,7 @@ static void look_at_signals(struct supervisor *s)
     if (s->init_gone) { /* it has ended already, by itself: only the output is still on its way */
         s->impatient = true;
         for (unsigned i = 0; i < 2; i++)
-            drain_stream(s, i);
+            output_drain(s, i);
         return;
     }
     if (s->result->caller_signal != 0) {
@@ -226,11 +45,9 @@ static void look_at_signals(struct supervisor *s)
         return;
     }
     s->result->caller_signal = sig;
-    ask_to_end(s, sig);
-    set_timer(s);
+    clock_ask_to_end(s, sig);
+    clock_set(s);
 }
-
-/* ---- the end of init ---- */
 
 static void reap_init(struct supervisor *s)
 {
@@ -241,19 +58,16 @@ static void reap_init(struct supervisor *s)
     s->init_gone = true;
     s->impatient = s->timed_out || s->result->caller_signal != 0;
     s->deadline_us = s->kill_us = s->tick_us = 0; /* what comes now is not the payload's time */
-    if (s->listener.pidfd >= 0) {
-        s->listen_us = sys_now_us() + LISTEN_US;
-        set_timer(s);
-    }
+    listening_last(s);
     s->cpu_us = (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 +
                 (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
     s->max_rss_bytes = (uint64_t)usage.ru_maxrss * 1024;
     fd_close(&s->spawn.pidfd);
-    take_terminal(s);
+    output_take_terminal(s);
     if (supervisor_released(s))
         input_close(s);
     for (unsigned i = 0; i < 2; i++)
-        drain_stream(s, i);
+        output_drain(s, i);
 }
 
 void supervisor_kill(struct supervisor *s)
@@ -270,87 +84,17 @@ void supervisor_kill(struct supervisor *s)
     sys_kill_child(s->spawn.pidfd, s->spawn.pid); /* the kernel ends the whole pid namespace */
 }
 
-/* ---- start ---- */
-
-/* Both ends of a stream's pipe: ours does not block. Theirs is copied onto 0 to 2 one by one, so it must
- * not be one of those, as it would be in a caller without standard streams. */
-static int make_pipe(struct supervisor *s, int ours[1], int theirs[1], bool we_read)
-{
-    int fds[2];
-    if (pipe2(fds, O_CLOEXEC) < 0)
-        return fail(s, errno, "make a pipe", "pipe2");
-    *ours = fds[we_read ? 0 : 1];
-    *theirs = fd_above_standard(fds[we_read ? 1 : 0]);
-    if (*theirs < 0)
-        return fail(s, -*theirs, "make a pipe", "fcntl");
-    if (fcntl(*ours, F_SETFL, O_NONBLOCK) < 0)
-        return fail(s, errno, "make a pipe", "fcntl");
-    /* Only its owner can open a pipe by its name, and `> /dev/stderr` does. Without CAP_CHOWN it cannot. */
-    if (s->plan->switch_user)
-        sys_call(SYS_fchown, *theirs, s->plan->uid_host, s->plan->gid_host);
-    return 0;
-}
-
-static int open_null(struct supervisor *s, int i)
-{
-    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    s->spawn.stdio[i] = null < 0 ? -errno : fd_above_standard(null);
-    return s->spawn.stdio[i] < 0 ? fail(s, -s->spawn.stdio[i], "open", "/dev/null") : 0;
-}
-
-static int open_input(struct supervisor *s)
-{
-    if (s->options.input >= 0)
-        s->input.from = s->options.input;
-    return s->options.input < 0 || s->plan->tty ? open_null(s, 0)
-                                                : make_pipe(s, &s->input.to, &s->spawn.stdio[0], false);
-}
-
-/* The master comes later, over this pair. */
-static int open_terminal(struct supervisor *s)
-{
-    int pair[2];
-    bool armed = false;
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
-        return fail(s, errno, "make a terminal", "socketpair");
-    s->terminal = pair[0];
-    s->spawn.terminal.socket = fd_above_standard(pair[1]);
-    if (s->spawn.terminal.socket < 0)
-        return fail(s, -s->spawn.terminal.socket, "make a terminal", "fcntl");
-    return supervisor_arm(s, s->terminal, TAG_TERMINAL, EPOLLIN, &armed, true) ? 0 : fail(s, errno, "wait for events", "epoll_ctl");
-}
-
-static int open_output(struct supervisor *s, unsigned i)
-{
-    const struct plan *plan = s->plan;
-    struct stream *stream = &s->streams[i];
-    struct result_stream *record = i == 0 ? &s->result->out : &s->result->err;
-    int from = -1;
-    int r = plan->tty ? open_null(s, 1 + (int)i) : make_pipe(s, &from, &s->spawn.stdio[1 + i], true);
-    stream_open(stream, from, s->options.output[i], record);
-    stream->cap = plan->output_bytes;
-    stream->cap_passing = plan->output_passing;
-    stream->capture = s->options.capture;
-    stream->before = s->options.before_output;
-    stream->user = s->options.user;
-    stream->capture_cap = plan->output_bytes == POLICY_UNLIMITED ? CAPTURE_UNLIMITED : CAPTURE_MAX;
-    record->captured = BUF_INIT(CAPTURE_MAX);
-    if (r == 0 && !supervisor_arm(s, from, TAG_FROM + i, EPOLLIN, &stream->from_armed, true))
-        r = fail(s, errno, "wait for events", "epoll_ctl");
-    return r;
-}
-
 static int open_events(struct supervisor *s)
 {
     bool armed = false;
     s->epoll = epoll_create1(EPOLL_CLOEXEC);
     s->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     if (s->epoll < 0 || s->timer < 0)
-        return fail(s, errno, "wait for events", "epoll");
+        return supervisor_fail(s, errno, "wait for events", "epoll");
     bool ok = supervisor_arm(s, s->timer, TAG_TIMER, EPOLLIN, &armed, true);
     armed = false;
     ok = ok && supervisor_arm(s, s->options.signals, TAG_SIGNALS, EPOLLIN, &armed, true);
-    return ok ? 0 : fail(s, errno, "wait for events", "epoll_ctl");
+    return ok ? 0 : supervisor_fail(s, errno, "wait for events", "epoll_ctl");
 }
 
 static int prepare_cgroup(struct supervisor *s)
@@ -360,7 +104,7 @@ static int prepare_cgroup(struct supervisor *s)
     const int oom = layer_cgroup_oom_fd(&s->cgroup);
     const uint32_t events = layer_cgroup_oom_events(&s->cgroup) == EPOLLPRI ? EPOLLPRI : EPOLLIN;
     if (r == 0 && oom >= 0 && !supervisor_arm(s, oom, TAG_OOM, events, &armed, true))
-        r = fail(s, errno, "wait for events", "epoll_ctl");
+        r = supervisor_fail(s, errno, "wait for events", "epoll_ctl");
     return r;
 }
 
@@ -407,8 +151,8 @@ static int prepare(struct supervisor *s)
     if (r == 0 && plan->listen)
         r = listener_start(&s->listener, plan, plan->bare ? -1 : s->trees.project, err);
     for (unsigned i = 0; r == 0 && i < 2; i++)
-        r = open_output(s, i);
-    return r == 0 && plan->tty ? open_terminal(s) : r;
+        r = channels_open_output(s, i);
+    return r == 0 && plan->tty ? channels_open_terminal(s) : r;
 }
 
 /* While the children begin. They have the descriptors, too, and are the ones to close them last. */
@@ -454,19 +198,9 @@ static int attempt(struct supervisor *s)
 
     bool armed = false;
     supervisor_arm(s, s->spawn.pidfd, TAG_INIT, EPOLLIN, &armed, true);
-    if (plan->wall_ms != POLICY_UNLIMITED)
-        s->deadline_us = s->started_us + plan->wall_ms * 1000;
-    if (plan->cgroup.cpu_usage)
-        s->tick_us = s->started_us + TICK_MIN_US;
-    if (plan->listen) {
-        armed = false;
-        supervisor_arm(s, s->listener.pidfd, TAG_LISTENER, EPOLLIN, &armed, true);
-        armed = false;
-        supervisor_arm(s, s->listener.event, TAG_VIOLATION, EPOLLIN, &armed, true);
-        s->listen_us = s->started_us + LISTEN_US;
-    }
-    if (s->deadline_us != 0 || s->tick_us != 0 || s->listen_us != 0)
-        set_timer(s);
+    if (plan->listen)
+        listening_begin(s);
+    clock_begin(s);
     nudge_collector(s);
     if (plan->use_cgroup) /* while the children begin */
         layer_cgroup_sweep(&s->host->cgroup);
@@ -500,7 +234,7 @@ int supervisor_start(struct supervisor *s, const struct plan *plan, const struct
         terminal_like(&s->spawn.terminal, options->input, options->output[0]);
     int r = open_events(s);
     if (r == 0)
-        r = open_input(s);
+        r = channels_open_input(s);
     if (r == 0)
         r = attempt(s);
     if (r == 0)
@@ -573,7 +307,7 @@ static void handle(struct supervisor *s, unsigned tag)
             reap_init(s);
         return;
     case TAG_TIMER:
-        look_at_clock(s);
+        clock_look(s);
         return;
     case TAG_SIGNALS:
         look_at_signals(s);
@@ -585,26 +319,26 @@ static void handle(struct supervisor *s, unsigned tag)
         }
         return;
     case TAG_TERMINAL:
-        take_terminal(s);
+        output_take_terminal(s);
         return;
     case TAG_LISTENER:
         if (s->listener.pidfd >= 0)
-            lose_listener(s);
+            listening_lose(s);
         return;
     case TAG_VIOLATION:
         if (s->listener.pidfd >= 0)
-            tell_violations(s);
+            listening_tell(s);
         return;
     case TAG_FROM:
     case TAG_FROM + 1:
-        read_stream(s, tag - TAG_FROM);
+        output_read(s, tag - TAG_FROM);
         return;
     case TAG_SINK:
     case TAG_SINK + 1:
         stream_write(&s->streams[tag - TAG_SINK]);
-        update_stream(s, tag - TAG_SINK);
+        output_update(s, tag - TAG_SINK);
         if (s->init_gone)
-            drain_stream(s, tag - TAG_SINK);
+            output_drain(s, tag - TAG_SINK);
         return;
     default:
         if (s->input.to >= 0)

@@ -1,0 +1,79 @@
+/* What is due when: the deadline, the end of a grace, a look at the cpu time and at the listener. One timer for all. */
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "supervisor/events.h"
+#include "sys/process.h"
+
+#define TICK_MIN_US 5000
+#define TICK_MAX_US 100000
+
+void clock_set(struct supervisor *s)
+{
+    const uint64_t times[] = {s->deadline_us, s->kill_us, s->tick_us, s->listen_us};
+    uint64_t next = 0;
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
+        if (times[i] != 0 && (next == 0 || times[i] < next))
+            next = times[i];
+    }
+    struct itimerspec when = {.it_value = {.tv_sec = (time_t)(next / 1000000),
+                                           .tv_nsec = (long)(next % 1000000) * 1000}};
+    timerfd_settime(s->timer, TFD_TIMER_ABSTIME, &when, NULL);
+}
+
+void clock_begin(struct supervisor *s)
+{
+    if (s->plan->wall_ms != POLICY_UNLIMITED)
+        s->deadline_us = s->started_us + s->plan->wall_ms * 1000;
+    if (s->plan->cgroup.cpu_usage)
+        s->tick_us = s->started_us + TICK_MIN_US;
+    if (s->deadline_us != 0 || s->tick_us != 0 || s->listen_us != 0)
+        clock_set(s);
+}
+
+void clock_ask_to_end(struct supervisor *s, int sig)
+{
+    unsigned char byte = (unsigned char)sig;
+    if (s->plan->grace_ms == 0 || write(s->spawn.control, &byte, 1) != 1)
+        supervisor_kill(s);
+    else
+        s->kill_us = sys_now_us() + s->plan->grace_ms * 1000;
+}
+
+static void look_at_cpu(struct supervisor *s, uint64_t now)
+{
+    struct cgroup_usage usage;
+    const uint64_t most = s->plan->cpu_ms * 1000;
+    if (layer_cgroup_usage(&s->cgroup, &usage) < 0 || usage.cpu_usec == CGROUP_UNKNOWN)
+        return;
+    if (usage.cpu_usec >= most) {
+        s->cpu_hit = true;
+        supervisor_kill(s);
+        s->tick_us = 0;
+        return;
+    }
+    uint64_t left = (most - usage.cpu_usec) / s->cores;
+    s->tick_us = now + (left < TICK_MIN_US ? TICK_MIN_US : left > TICK_MAX_US ? TICK_MAX_US : left);
+}
+
+void clock_look(struct supervisor *s)
+{
+    uint64_t expirations;
+    ssize_t ignored = read(s->timer, &expirations, sizeof expirations);
+    (void)ignored;
+    const uint64_t now = sys_now_us();
+    if (s->kill_us != 0 && now >= s->kill_us) {
+        supervisor_kill(s);
+        s->kill_us = 0;
+    }
+    if (s->deadline_us != 0 && now >= s->deadline_us) {
+        s->deadline_us = 0;
+        s->timed_out = true;
+        clock_ask_to_end(s, SIGTERM);
+    }
+    if (s->tick_us != 0 && now >= s->tick_us)
+        look_at_cpu(s, now);
+    if (s->listen_us != 0 && now >= s->listen_us)
+        listening_look(s, now);
+    clock_set(s);
+}
