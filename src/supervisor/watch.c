@@ -227,10 +227,23 @@ static uint64_t reaped_cpu_us(void)
            (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
 }
 
+static uint64_t clamp(uint64_t us)
+{
+    return us < PERIOD_MIN_US ? PERIOD_MIN_US : us > PERIOD_MAX_US ? PERIOD_MAX_US : us;
+}
+
+/* How long nothing can go beyond its limit. */
+static uint64_t period(const struct plan *plan, uint64_t bytes, uint64_t cpu_us)
+{
+    const uint64_t memory = plan->watch_memory ? clamp((plan->mem_bytes - bytes) / BYTES_PER_US) : PERIOD_MAX_US;
+    const uint64_t cpu = plan->watch_cpu ? clamp(plan->cpu_ms * 1000 - cpu_us) : PERIOD_MAX_US;
+    return memory < cpu ? memory : cpu;
+}
+
 void watch_places(struct watch *w, int root)
 {
     static const char *const places[3] = {"tmp", "work", "dev/shm"};
-    w->next_us = 0; /* whatever runs from now on is to be watched */
+    w->next_us = sys_now_us() + period(w->spawn->plan, 0, 0); /* what runs from now on has used nothing yet */
     for (int i = 0; w->spawn->plan->watch_memory && i < 3; i++) {
         struct statfs fs;
         w->tmpfs[i] = sys_open_in_root(root, places[i], O_PATH | O_DIRECTORY);
@@ -277,16 +290,12 @@ const struct timespec *watch_pause(const struct watch *w, struct timespec *room)
     return room;
 }
 
-static uint64_t clamp(uint64_t us)
-{
-    return us < PERIOD_MIN_US ? PERIOD_MIN_US : us > PERIOD_MAX_US ? PERIOD_MAX_US : us;
-}
-
 enum limit_hit watch_look(struct watch *w)
 {
     const struct plan *plan = w->spawn->plan;
     const uint64_t now = sys_now_us();
-    uint64_t period = PERIOD_MAX_US;
+    uint64_t bytes = 0;
+    uint64_t cpu_us = 0;
     struct sample sum = {0};
     if (w->proc < 0 || now < w->next_us)
         return HIT_NONE;
@@ -296,7 +305,7 @@ enum limit_hit watch_look(struct watch *w)
         return HIT_BLIND;
     if (plan->watch_memory) {
         const uint64_t files = tmpfs_bytes(w);
-        uint64_t bytes = sum.resident + files;
+        bytes = sum.resident + files;
         if (bytes > plan->mem_bytes) {
             struct sample exact = {0};
             each_process(w, true, &exact);
@@ -306,16 +315,12 @@ enum limit_hit watch_look(struct watch *w)
             w->spawn->shared->mem_peak = bytes;
         if (bytes > plan->mem_bytes)
             return HIT_MEMORY;
-        period = clamp((plan->mem_bytes - bytes) / BYTES_PER_US);
     }
     if (plan->watch_cpu) {
-        const uint64_t used = sum.cpu_us + reaped_cpu_us();
-        const uint64_t most = plan->cpu_ms * 1000;
-        if (used >= most)
+        cpu_us = sum.cpu_us + reaped_cpu_us();
+        if (cpu_us >= plan->cpu_ms * 1000)
             return HIT_CPU;
-        uint64_t left = clamp(most - used);
-        period = left < period ? left : period;
     }
-    w->next_us = now + period;
+    w->next_us = now + period(plan, bytes, cpu_us);
     return HIT_NONE;
 }

@@ -64,6 +64,8 @@ static void need_own_memory_only(void)
         test_skip("the sanitizer's own memory would be counted");
 }
 
+static uint64_t first_look_us;
+
 static struct watch watching(uint64_t mem_bytes, uint64_t cpu_ms)
 {
     struct watch w;
@@ -72,6 +74,8 @@ static struct watch watching(uint64_t mem_bytes, uint64_t cpu_ms)
     plan.mem_bytes = mem_bytes;
     plan.cpu_ms = cpu_ms;
     watch_start(&w, &spawned);
+    first_look_us = w.next_us;
+    w.next_us = 0; /* what these tests watch is there already */
     return w;
 }
 
@@ -226,6 +230,19 @@ TEST(cpu_time_of_the_living_and_the_dead_is_summed)
     CHECK_INT(read(ready[0], &byte, 1), 1);
     w.next_us = 0;
     CHECK_INT(watch_look(&w), HIT_CPU);
+    _exit(0);
+}
+
+TEST(the_first_look_comes_when_a_limit_can_have_been_reached)
+{
+    become_init();
+    const uint64_t before = sys_now_us();
+    watching(1024 * MIB, POLICY_UNLIMITED);
+    CHECK(first_look_us >= before + 100000);
+    watching(16 * MIB, POLICY_UNLIMITED);
+    CHECK(first_look_us <= sys_now_us() + 16 * MIB / 5000);
+    watching(1024 * MIB, 5);
+    CHECK(first_look_us <= sys_now_us() + 5000);
     _exit(0);
 }
 
