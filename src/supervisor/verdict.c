@@ -73,6 +73,7 @@ void verdict(const struct supervisor *s, struct result *result)
                     s->trees.unmapped);
     if (!failed && s->hide.linked > 0)
         result_warn(result, "hidden files with other hard links, which are not hidden: %u", s->hide.linked);
+    planted_warn(&s->planted, plan, result);
     if (failed) {
         ending_refused(result);
     } else {
