@@ -1,6 +1,8 @@
 """The plugin where it is merely installed: a sound suite passes as it does without it, and nothing is left."""
 
 import os
+import shutil
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -59,7 +61,7 @@ DOCTEST = '''
 @pytest.fixture
 def place():
     """A temporary directory of the system's, short as such are, where nobody else leaves anything."""
-    with tempfile.TemporaryDirectory(prefix="t") as found:
+    with tempfile.TemporaryDirectory(prefix="t", dir="/tmp") as found:
         yield Path(found)
 
 
@@ -164,6 +166,33 @@ def test_what_a_failing_session_leaves_goes_with_the_next(session, kind):
     assert session.left() == [] and not (session.root / "tests/artifacts").exists()
 
 
+def test_cordon_test_sweeps_what_a_session_left(session, site):
+    layout(session, "src")
+    session.files(**{"tests/test_bad": "def test_bad(tmp_path): assert False"})
+    assert session().ret == 1 and (session.root / "tests/artifacts/_pytest_tmp").exists()
+    subprocess.run([site / "bin/cordon", "test", "--root", session.root, "--", "true"], check=True, timeout=60)
+    assert not (session.root / "tests/artifacts").exists()
+
+
+def test_git_does_not_hear_of_a_workspace(session, site):
+    """Whoever made tests/artifacts; one that the project has is left as it is."""
+    layout(session, "src")
+    session.files(**{"tests/test_bad": "def test_bad(tmp_path): assert False"})
+    subprocess.run(["git", "init", "-q", "."], cwd=session.root, check=True)
+    command = [site / "bin/cordon", "test", "--root", session.root, "--", "false"]
+    for run in (session, lambda: subprocess.run(command, capture_output=True, check=False, timeout=60)):
+        run()
+        artifacts = session.root / "tests/artifacts"
+        assert (artifacts / ".gitignore").read_text() == "# Made by cordon.\n*\n"
+        status = subprocess.run(["git", "status", "--porcelain", "-uall"], cwd=session.root, capture_output=True, check=True)
+        assert b"tests/test_a.py" in status.stdout and b"artifacts" not in status.stdout
+        shutil.rmtree(artifacts)
+    (session.root / "tests/artifacts").mkdir()
+    (session.root / "tests/artifacts/golden").touch()
+    session()
+    assert not (session.root / "tests/artifacts/.gitignore").exists()
+
+
 def test_sessions_of_others_are_left_alone(session):
     """One that runs is locked; what has no mark is nobody's run; git does not hear of any."""
     layout(session, "src")
@@ -211,14 +240,28 @@ def test_a_session_inside_a_session(session):
     session().assert_outcomes(passed=1)
 
 
+def test_the_configuration_is_that_of_cordon_test(session, site):
+    """T14, in one form: what a program finds does not depend on who runs the tests."""
+    layout(session, "src")
+    session.files(**{"tests/test_b": """
+        def test_b(cordon_config):
+            with open("tests/seen", "w") as f: f.write(cordon_config.read_text())
+        """})
+    assert session("-k", "test_b").ret == 0
+    said = subprocess.run([site / "bin/cordon", "test", "--root", session.root, "--", "sh", "-c", 'cat "$CORDON_TEST_CONFIG"'],
+                          capture_output=True, text=True, check=True, timeout=60).stdout
+    assert (session.root / "tests/seen").read_text() == said
+    tomllib = pytest.importorskip("tomllib")
+    found = tomllib.loads(said)
+    assert found["ai"]["provider"] and "projects" in found and found["gui"]["show_windows"] == {}
+
+
 WRITES = "def test_writes(): open('config.toml', 'w').close()"
 
 
 @pytest.mark.parametrize("how", ["option", "ini", "plugin"])
-def test_switched_off(session, how):
-    session.files(test_a=WRITES + """
-import tempfile
-def test_a(tmp_path): assert 'cordon' not in tempfile.gettempdir()""")
+def test_switched_off(session, how, place):
+    session.files(test_a=f"{WRITES}\nimport tempfile\ndef test_a(): assert tempfile.gettempdir() == {str(place)!r}")
     arguments = {"option": ["--cordon-guard=off"], "ini": [], "plugin": ["-p", "no:cordon"]}[how]
     if how == "ini":
         (session.root / "pytest.ini").write_text("[pytest]\ncordon_guard = off\n")

@@ -82,7 +82,7 @@ class _Held:
 def _scratch(root: Path) -> _Held:
     """Short: sockets are made in temporary directories, and their paths have room for 107 bytes."""
     parent = tempfile.gettempdir()
-    prefix = f"cordon-{os.geteuid()}-{zlib.crc32(os.fsencode(root)):08x}-"
+    prefix = f"cordon-{zlib.crc32(os.fsencode(root)):08x}-"
     _sweep(Path(parent), prefix)
     return _Held(Path(tempfile.mkdtemp(prefix=prefix, dir=parent)))
 
