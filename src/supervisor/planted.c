@@ -7,33 +7,12 @@
 #include <sys/stat.h>
 
 #include "base/fd.h"
+#include "supervisor/writable.h"
 #include "sys/files.h"
 
 #define NAMES_SHOWN 120 /* bytes; with the rest a warning has room for 255 */
 
 static_assert(POLICY_MAX_PROTECT <= 64, "a bit for each name");
-
-/* Binds, the current directory, /work. */
-static size_t tree_count(const struct policy *policy)
-{
-    return policy->protect.count == 0 ? 0 : policy->rw.count + 2;
-}
-
-/* NULL: the policy has no such tree, or it is also a bind. */
-static const char *tree_at(const struct plan *plan, size_t i)
-{
-    const struct policy *policy = plan->policy;
-    const char *cwd = plan->host->cwd;
-    if (i < policy->rw.count)
-        return policy->rw.items[i].host;
-    if (i > policy->rw.count)
-        return policy->work == WORK_HOST ? policy->work_host : NULL;
-    for (size_t k = 0; cwd != NULL && k < policy->rw.count; k++) {
-        if (strcmp(policy->rw.items[k].host, cwd) == 0)
-            return NULL;
-    }
-    return policy->rw_cwd ? cwd : NULL;
-}
 
 static bool is_link(int tree, const char *name)
 {
@@ -70,10 +49,10 @@ static uint64_t missing_in(const char *path, const struct policy_names *names)
 
 void planted_note(struct planted *self, const struct plan *plan)
 {
-    const size_t count = tree_count(plan->policy);
-    self->missing = count == 0 ? NULL : arena_array(plan->arena, count, sizeof *self->missing);
+    const size_t count = writable_count(plan);
+    self->missing = plan->policy->protect.count == 0 ? NULL : arena_array(plan->arena, count, sizeof *self->missing);
     for (size_t i = 0; self->missing != NULL && i < count; i++) {
-        const char *path = tree_at(plan, i);
+        const char *path = writable_at(plan, i);
         if (path != NULL)
             self->missing[i] = missing_in(path, &plan->policy->protect);
     }
@@ -101,9 +80,9 @@ void planted_warn(const struct planted *self, const struct plan *plan, struct re
     if (self->missing == NULL)
         return;
     const struct policy_names *names = &plan->policy->protect;
-    for (size_t i = 0; i < tree_count(plan->policy); i++) {
+    for (size_t i = 0; i < writable_count(plan); i++) {
         const uint64_t before = self->missing[i];
-        const char *path = before == 0 ? NULL : tree_at(plan, i);
+        const char *path = before == 0 ? NULL : writable_at(plan, i);
         const uint64_t appeared = path == NULL ? 0 : before & ~missing_in(path, names);
         if (appeared != 0)
             warn_of(appeared, path, names, result);

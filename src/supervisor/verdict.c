@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "result/ending.h"
+#include "supervisor/writable.h"
 
 /*
  * Before anything ran: which of the three processes gave up. Who is told to end while it begins fails in
@@ -73,6 +74,8 @@ void verdict(const struct supervisor *s, struct result *result)
                     s->trees.unmapped);
     if (!failed && s->hide.linked > 0)
         result_warn(result, "hidden files with other hard links, which are not hidden: %u", s->hide.linked);
+    if (!failed)
+        writable_warn(plan, s->trees.unmapped, result);
     planted_warn(&s->planted, plan, result);
     if (failed) {
         ending_refused(result);

@@ -57,6 +57,18 @@ def test_git_does_not_hear_of_a_workspace(project):
     assert artifacts(project) == ["_isolation_workspace_1", "golden"]
 
 
+@pytest.mark.skipif(not support.ROOT, reason="an ordinary user's suite is that user")
+def test_root_is_told_of_a_project_of_somebody_elses(project):
+    """As in a container: the checkout belongs to the user outside."""
+    os.chown(project / "tests", 1500, 1500)
+    (project / "tests").chmod(0o755)
+    run_test(project, "--", "sh", "-c", "touch $TMPDIR/x $HOME/y", code=0)
+    r = run_test(project, "--", "touch", "tests/x", code=1)
+    assert f"'{project}/tests' (owner 1500:1500, mode 755) cannot be written inside".encode() in r.err
+    os.chown(project / "tests", 0, 0)
+    assert b"cannot be written" not in run_test(project, "--", "touch", "tests/x", code=0).err
+
+
 def test_two_runs_at_once(project):
     (project / "tests/test_a.py").write_text(
         "import pathlib, time\ndef test_a(tmp_path):\n    pathlib.Path('tests/up' + tmp_path.parts[-2]).touch()\n"
