@@ -166,7 +166,7 @@ class WriteHook:
     def _is_cache(self, real: str) -> bool:
         if not _beneath(real, self.root):
             return False
-        components = real[len(self.root) + 1:].split(os.sep)
+        components = os.path.relpath(real, self.root).split(os.sep)
         return any(fnmatchcase(c, pattern) for c in components for pattern in self.caches)
 
     @staticmethod
