@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from support import CAPABILITIES, PRELUDE, PYTHON, SHORT, TEST_BIN, check_document, cordon, inside, marker, run
+from support import CAPABILITIES, PYTHON, SHORT, TEST_BIN, check_document, cordon, inside, marker, run
 
 
 def test_p02_ok():
@@ -58,15 +58,6 @@ def test_p08_forbidden_syscall():
                "--on-forbidden", "kill", status="FORBIDDEN_SYSCALL")
     assert (r.rc, r.doc["rc"]) == (159, 159)
     assert "lived" not in r.text and "on_forbidden: kill)" in r.doc["reason"]
-
-
-def test_p08_a_forbidden_call_is_told_and_how_to_go_on():
-    r = cordon("run", "--on-forbidden", "kill", "--", PYTHON, "-c",
-               PRELUDE + "sc('mount', b'none', b'/tmp', b'tmpfs', 0, 0)")
-    assert r.rc == 159, r.told()
-    assert r.err.decode().splitlines()[-2:] == [
-        f"cordon: stopped '{PYTHON}': ended by SIGSYS (signal 31) for a forbidden system call (on_forbidden: kill)",
-        "  --on-forbidden errno lets the call fail instead; cordon-run(1) tells how to find it"], r.told()
 
 
 def test_p08_p29_enforce_network_of_the_older_form_ends_on_socket(place):
