@@ -144,7 +144,7 @@ class Workspace:
 
     def _move_tmp(self, root: Path) -> None:
         """pytest's own base temp stays where it was, with the ones before it."""
-        scratch = self._held[0].path if self.base_temp is None else self._add(_scratch(root))
+        scratch = self._held[0].path if self.path is None else self._add(_scratch(root))
         tmp = scratch / "tmp"
         tmp.mkdir()
         self.variables = {"TMPDIR": str(tmp)}
@@ -152,15 +152,16 @@ class Workspace:
             self.variables["PYTEST_DEBUG_TEMPROOT"] = tempfile.gettempdir()
 
     @property
-    def path(self) -> Path:
-        return self._held[0].path
+    def path(self) -> Optional[Path]:
+        """In tests/artifacts, if it is there."""
+        return None if self.base_temp is None else self._held[0].path
 
     def release(self, remove: bool) -> None:
-        """What is not removed now is, by the next run."""
+        """What is kept in tests/artifacts goes with the next run. In a temporary directory nothing is: there might be none."""
         if remove and self.base_temp is not None:
             shutil.rmtree(self.base_temp, ignore_errors=True)
         for held in self._held:
-            held.release(remove)
+            held.release(remove or held.path != self.path)
         if remove and self.base_temp is not None:
             _remove_if_bare(self.base_temp.parent)
 

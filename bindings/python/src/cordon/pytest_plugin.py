@@ -237,7 +237,7 @@ class Plugin:
                                       f"({attempt.op}){where}")
                 terminalreporter.line(f"  fix: {self.hook.fix(attempt.path)}")
             terminalreporter.line(_OFF)
-        if self.workspace is not None and not self.clean:
+        if self.workspace is not None and self.workspace.path is not None and not self.clean:
             terminalreporter.line(f"cordon: kept {self.workspace.path} until the next run")
 
     def pytest_unconfigure(self) -> None:
