@@ -1,7 +1,7 @@
 """The limits, and that each ends the run on time: P3-P5, P10, P11, P13, P14."""
 import pytest
 
-from support import PYTHON, SHORT, cordon, inside, marker, outside, pids_with, run, eventually
+from support import PYTHON, SHORT, TEST_BIN, cordon, inside, marker, outside, pids_with, run, eventually
 
 # The pipe's other end, an ignored SIGTERM and a stopped process must not delay the end. The
 # bound only proves that nobody waited for the grandchild's 30 s.
@@ -271,3 +271,23 @@ def test_what_passes_through_is_not_marked_by_the_cap_of_documents(tmp_path):
     assert len(r.out) == CAPTURE_MAX + 4096 and b"[TRUNCATED]" not in r.out
     r = cordon("run", "--output", "5", "--", "echo", "123456")
     assert r.out == b"12345\n[TRUNCATED] 5 of 7 bytes\n"
+
+
+def test_what_the_sampled_memory_limit_refuses_and_the_ways_out():
+    """As README, cordon-run(1) and cordon-security(7) say it of a caller without a cgroup."""
+    code = """
+import mmap
+def in_shm():
+    with open('/dev/shm/x', 'w+b') as f:
+        f.truncate(4096)
+        mmap.mmap(f.fileno(), 4096)
+    os.unlink('/dev/shm/x')
+say([tried(lambda: mmap.mmap(-1, 4096)), tried(lambda: os.memfd_create('x')), tried(in_shm)])
+"""
+    sampled = dict(binary=TEST_BIN, env={"CORDON_TEST_DISABLE": "cgroup"})
+    assert outside(code.replace("/dev/shm/x", f"/dev/shm/{marker()}")).answer == ["ok"] * 3
+    r = inside(code, **sampled)
+    assert r.doc["enforced"]["memory"]["mechanism"] == "watcher"
+    assert r.answer == ["ENOSYS", "ENOSYS", "ok"]
+    assert inside(code, "--mem", "none", **sampled).answer == ["ok"] * 3
+    assert inside(code, "--profile", "agent", **sampled, cwd="/tmp").answer == ["ok"] * 3
