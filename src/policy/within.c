@@ -108,17 +108,20 @@ static int check_binds(const struct policy *p, const struct policy *ceiling,
                        struct cordon_error *err)
 {
     char pointer[64];
+    char why[192];
     for (size_t i = 0; i < p->rw.count; i++) {
+        const char *host = p->rw.items[i].host;
         snprintf(pointer, sizeof pointer, "/fs/rw/%zu", i);
+        snprintf(why, sizeof why, "the ceiling grants no writing in '%.100s', or not in all of it", host);
         if (!writable(p, ceiling, &p->rw.items[i]))
-            return exceeds(err, pointer,
-                           "the ceiling grants no writing there, or not to all of it");
+            return exceeds(err, pointer, why);
     }
     /* Guard mode shows the whole host for reading. */
     for (size_t i = 0; ceiling->fs_mode != FS_GUARD && i < p->ro.count; i++) {
         snprintf(pointer, sizeof pointer, "/fs/ro/%zu", i);
+        snprintf(why, sizeof why, "the ceiling grants no reading of '%.100s'", p->ro.items[i].host);
         if (!readable(ceiling, &p->ro.items[i]))
-            return exceeds(err, pointer, "the ceiling grants no reading there");
+            return exceeds(err, pointer, why);
     }
     return 0;
 }
