@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from support import BIN, ROOT, cordon, run
+from support import BIN, ROOT, TEST_BIN, cordon, run
 
 
 def refused(r, *words, status=2, ran=None):
@@ -276,3 +276,10 @@ def test_the_root_of_the_file_system_is_no_project():
 def test_a_workspace_that_cannot_be_made_is_named_in_full():
     r = cordon("test", "--root", "/usr/lib", "--", "true")
     assert b"make '/usr/lib/tests/artifacts': permission denied" in r.err
+
+
+def test_a_run_inside_of_a_run_says_what_refuses_it():
+    sampled = dict(binary=TEST_BIN, env={"CORDON_TEST_DISABLE": "cgroup"})
+    r = cordon("run", "--ro", f"{BIN}:/c", "--", "/c", "run", "--", "true", **sampled)
+    assert r.rc == 125 and b"a system call filter around this process refuses it" in r.err, r.told()
+    assert b"kernel" not in r.err
