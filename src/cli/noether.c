@@ -145,6 +145,20 @@ static int read_policy(struct session *s, const struct noether *n)
     return r < 0 ? r : policy_validate(&s->options.policy, err);
 }
 
+/* Whether to isolate is the caller's to say, by --isolate: no document takes it back. */
+static int demand_isolation(struct policy *policy, const struct noether *n, struct cordon_error *err)
+{
+    if (policy->backend >= BACKEND_POSIX) {
+        err_set(err, CORDON_ERROR_POLICY, CORDON_LAYER_POLICY, EPERM, "keep the policy's word", "/backend");
+        err_why(err, "that backend does not isolate");
+        err_remedy(err, "--isolate=none runs the command without isolation");
+        return -EPERM;
+    }
+    if (n->require || n->isolate == ISOLATE_BWRAP)
+        policy->allow_partial = false;
+    return 0;
+}
+
 /* As the caller itself would run it; its environment is given, for ours may be wiped by now. */
 static int run_unprotected(char **command, char **env)
 {
@@ -188,11 +202,39 @@ static int exit_status(const struct result *result)
     return result->status == STATUS_SPAWN_FAILED ? EXIT_SPAWN : result_exit_child(result);
 }
 
-/* This host can make no sandbox: not the policy's fault, and nothing of the command's ran. */
-static bool unavailable(const struct result *result)
+/*
+ * This host refuses what every sandbox needs: seen with a policy that asks for nothing, so that neither
+ * a request of the caller's nor a want of descriptors or memory counts as the host's word.
+ */
+static bool host_refuses(const struct session *s, char *const *env)
 {
+    static struct backend_run trial;
+    static struct result result;
+    static struct policy plain;
+    struct arena arena = ARENA_INIT(POLICY_ARENA_BYTES);
+    result_init_zeroed(&result);
+    policy_init(&plain, PROFILE_STAGE);
+    lift_limits(&plain);
+    trial.policy = &plain;
+    trial.arena = &arena;
+    trial.command = s->options.command;
+    trial.env = env;
+    trial.result = &result;
+    trial.host.off = s->run.host.off; /* of test programs */
+    if (backend_plan(&trial) == 0)
+        backend_rehearse(&trial);
+    const bool refused = trial.host.refused.userns && result.error.kind != CORDON_ERROR_NONE;
+    result_release(&result);
+    arena_free(&arena);
+    return refused;
+}
+
+static bool unavailable(const struct session *s, char *const *env)
+{
+    const struct result *result = &s->result;
     return result->status == STATUS_INTERNAL_ERROR && !result->ran &&
-           (result->error.kind == CORDON_ERROR_SETUP || result->error.kind == CORDON_ERROR_PARTIAL);
+           (result->error.kind == CORDON_ERROR_SETUP || result->error.kind == CORDON_ERROR_PARTIAL) &&
+           host_refuses(s, env);
 }
 
 static int run_isolated(struct session *s, const struct noether *n, int argc, char **argv)
@@ -211,7 +253,7 @@ static int run_isolated(struct session *s, const struct noether *n, int argc, ch
         session_run(s);
     else
         session_refuse(s);
-    if (lenient && env != NULL && unavailable(&s->result)) {
+    if (lenient && env != NULL && unavailable(s, env)) {
         if (!n->unsafe_known)
             fprintf(stderr, "noether-sandbox: warning: no isolation: %s; install bubblewrap or see "
                             "`cordon doctor`, or silence this with --unsafe-no-isolation\n", s->result.reason);
@@ -228,7 +270,9 @@ int cli_noether(int argc, char **argv)
     if (status != 0)
         return status;
     session_init(&s);
-    if (read_policy(&s, &n) < 0) {
+    struct policy *policy = &s.options.policy;
+    if (read_policy(&s, &n) < 0 ||
+        (n.isolate != ISOLATE_NONE && demand_isolation(policy, &n, &s.result.error) < 0)) {
         char text[1024];
         cordon_error_format(&s.result.error, text, sizeof text);
         fprintf(stderr, "noether-sandbox: %s\n", text);

@@ -275,7 +275,7 @@ static const struct option run_options_table[] = {
      apply_only_word, OPT(format_text), "text", false},
     {"trace-id", "ID", "32 hex digits for the result", apply_trace_id, OPT(trace_id), NULL, false},
     {"progress", NULL, "a live line on a terminal", option_flag, OPT(progress), NULL, false},
-    {"quiet", NULL, "no warnings", option_flag, OPT(quiet), NULL, false},
+    {"quiet", NULL, "no warnings, no word about a limit", option_flag, OPT(quiet), NULL, false},
     {"dry-run", NULL, "print the plan, run nothing", option_flag, OPT(dry_run), NULL, false},
     {"help", NULL, "this text", option_flag, OPT(help), NULL, true},
 };
@@ -316,7 +316,7 @@ static int check_within(struct run_options *o, const struct options_setting *set
         return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_POLICY, ENOMEM, "read policy", o->within_spec);
     int r = read_document(o->within_spec, ceiling, &source, setting->arena, err);
     o->ceiling = ceiling;
-    return r < 0 ? r : policy_within(&o->policy, ceiling, err);
+    return r < 0 ? r : policy_within(&o->policy, ceiling, setting->cwd, err);
 }
 
 static int contradiction(struct cordon_error *err, const char *option, const char *why)

@@ -67,7 +67,7 @@ TEST(the_input_of_a_refused_attempt_is_not_lost)
     struct cordon_policy *policy = stage();
     cordon_policy_allow_partial(policy, 1);
     char *const argv[] = {(char[]){"cat"}, NULL};
-    const struct cordon_run_options options = {.input = "precious", .input_len = 8};
+    const struct cordon_run_options options = {.size = sizeof options, .input = "precious", .input_len = 8};
     struct cordon_result *result = cordon_run(policy, argv, &options, NULL);
     check_output(result, "precious");
     cordon_result_free(result);

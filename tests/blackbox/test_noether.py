@@ -1,6 +1,7 @@
 """The program under the name noether-sandbox, for callers of that tool (N1-N7)."""
 import json
 import os
+import resource
 import signal
 import subprocess
 
@@ -159,6 +160,31 @@ def test_a_wrong_policy_is_never_a_reason_to_run_without(noether, place):
     given = json.dumps(document(ro_binds=[{"host": str(place / "none"), "sandbox": "/x"}])).encode()
     r = noether(*WHERE, given=given)
     assert r.rc == 2 and r.out == b""
+
+
+@pytest.mark.parametrize("given", [
+    document(ro_binds=[{"host": "/usr", "sandbox": "/etc/passwd/x"}]),
+    document(ro_binds=[{"host": "/usr", "sandbox": "/" + 300 * "x"}]),
+    {"version": 1, "require": ["memory:cgroup2"]}])
+def test_a_wish_that_cannot_be_had_is_never_a_reason_to_run_without(noether, given):
+    r = noether("--", "echo", "ran", given=json.dumps(given).encode())
+    assert (r.rc, r.out) == (2, b"") and b"no isolation" not in r.err, r.err
+
+
+def test_a_lack_of_descriptors_is_never_a_reason_to_run_without(noether):
+    few = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (10, 10))  # noqa: E731
+    assert noether("--isolate=none", "--", "echo", "ran", preexec_fn=few).out == b"ran\n"
+    r = noether("--", "echo", "ran", preexec_fn=few)
+    assert (r.rc, r.out) == (2, b"") and b"too many open files" in r.err, r.err
+
+
+@pytest.mark.parametrize("backend", ["none", "posix"])
+@pytest.mark.parametrize("flags", [[], ["--isolate=bwrap"], ["--require-isolation"]])
+def test_no_document_takes_isolation_back(noether, flags, backend):
+    given = json.dumps({"version": 1, "backend": backend}).encode()
+    assert noether("--isolate=none", "--", "echo", "ran", given=given).out == b"ran\n"
+    r = noether(*flags, "--", "echo", "ran", given=given)
+    assert (r.rc, r.out) == (2, b"") and b"--isolate=none" in r.err, r.err
 
 
 def test_it_isolates_and_does_not_limit(noether):
