@@ -48,7 +48,7 @@ static int put_help(void)
                     "the module's manifest asks for is granted only within the policy of these options.\n\n");
     option_help(&own, &text);
     buf_puts(&text, "\nThe options of cordon run hold here, too, with the profile \"module\":\n\n");
-    options_help(&text, &own);
+    options_help(&text, PROFILE_MODULE, &own);
     buf_puts(&text, "\nThe exit status is 0 if the module returned a value, and else as of cordon run; 65\n"
                     "its output is not one JSON value, 44 there is no such module or it cannot be loaded.\n");
     return message_print(&text) < 0 ? EXIT_SETUP : 0;

@@ -167,10 +167,13 @@ static void mark_truncation(const struct session *s)
     for (int i = 0; i < 2; i++) {
         char line[128];
         char text[132];
-        if (!streams[i]->truncated || !s->run.plan.output_passing || s->streams[i].fd >= 0 || !s->pass[i])
+        struct result_stream passed = *streams[i]; /* more of it, perhaps, than was captured */
+        if (passed.bytes <= s->run.plan.output_bytes || !s->run.plan.output_passing || s->streams[i].fd >= 0 ||
+            !s->pass[i])
             continue;
-        result_truncation_line(streams[i], line, sizeof line);
-        int n = snprintf(text, sizeof text, "%s%s\n", streams[i]->ends_line || streams[i]->kept == 0 ? "" : "\n", line);
+        passed.kept = s->run.plan.output_bytes;
+        result_truncation_line(&passed, line, sizeof line);
+        int n = snprintf(text, sizeof text, "%s%s\n", passed.ends_line || passed.kept == 0 ? "" : "\n", line);
         (void)fd_write_all(1 + i, text, (size_t)n);
     }
 }

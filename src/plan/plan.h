@@ -82,6 +82,9 @@ struct plan_claim {
 
 #define PLAN_DETAILS_SIZE 768
 
+/* Of each stream, whatever the limit: a document must end somewhere, and a byte may be six of JSON. */
+#define PLAN_CAPTURE_MAX (64u * 1024 * 1024)
+
 /* A claim in words. */
 struct plan_words {
     char requested[96]; /* JSON */
