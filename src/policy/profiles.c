@@ -27,9 +27,13 @@ static struct policy_var repeatable_set[] = {{"PYTHONDONTWRITEBYTECODE", "1"}};
 static const char *agent_allow[] = {"PATH", "LANG", "LC_*", "TERM"};
 static struct policy_var agent_set[] = {{"HOME", "/work"}};
 
-/* Files that run code of their own outside the sandbox, later, when a person opens the tree. */
+/*
+ * Files that run code of their own outside the sandbox, later, when a person opens the tree. Git
+ * takes config and hooks from where commondir leads, and in a linked work tree from worktrees.
+ */
 static const char *agent_protect[] = {
-    ".git/hooks",    ".git/config",   ".envrc",    ".vscode",  ".idea",
+    ".git/hooks",    ".git/config",   ".git/config.worktree", ".git/commondir", ".git/worktrees",
+    ".envrc",        ".vscode",       ".idea",
     ".bashrc",       ".bash_profile", ".bash_login", ".bash_logout", ".profile",
     ".zshrc",        ".zshenv",       ".zprofile", ".zlogin",  ".zlogout",
     ".config/fish",

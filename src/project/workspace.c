@@ -16,7 +16,12 @@
 #include "rooted/remove.h"
 
 #define MARK ".cordon-workspace" /* in every workspace of ours, once it is locked */
+#define ARTIFACTS "artifacts"
 #define CONFIG "config_overrides.toml"
+#define MAKE_TRIES 8 /* another run that ends removes tests/artifacts if it is empty */
+#define IGNORE ".gitignore" /* in a tests/artifacts that was made here */
+
+static const char ignore_all[] = "# Made by cordon.\n*\n";
 
 const char workspace_template[] = "# Made for one test run.\n"
                                   "[ai]\nprovider = \"none\"\n\n"
@@ -86,7 +91,7 @@ int workspace_name(struct workspace *w, const struct project *project, struct co
     w->project = project;
     if (strlen(project->root) + strlen(place) > PATH_MAX - 256)
         return fail(err, ENAMETOOLONG, "make workspace", place);
-    snprintf(w->artifacts, sizeof w->artifacts, "%s/artifacts", place);
+    snprintf(w->artifacts, sizeof w->artifacts, "%s/" ARTIFACTS, place);
     FD_AUTO top = project_open_beneath(project, place, O_PATH | O_DIRECTORY);
     if (top == -ELOOP)
         return refuse_link(err, place);
@@ -122,12 +127,19 @@ static int make_dir(int parent, const char *name, struct workspace_made *made)
     return fd;
 }
 
-/* tests/artifacts, component by component. */
+static int put_file(int dir, const char *name, const char *text, size_t len)
+{
+    FD_AUTO fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    return fd < 0 ? -errno : fd_write_all(fd, text, len);
+}
+
+/* tests/artifacts, component by component. Git need not hear of what lies there, unless it is the project's own. */
 static int make_parents(struct workspace *w, struct cordon_error *err)
 {
     FD_AUTO dir = project_open_beneath(w->project, ".", O_RDONLY | O_DIRECTORY);
     if (dir < 0)
         return fail(err, -dir, "open project root", w->project->root);
+    bool fresh = false;
     for (const char *p = w->artifacts; *p != '\0';) {
         char name[NAME_MAX + 1];
         const size_t len = strcspn(p, "/");
@@ -141,6 +153,7 @@ static int make_parents(struct workspace *w, struct cordon_error *err)
             return refuse_link(err, w->artifacts);
         if (below < 0)
             return fail_in(w, err, -below, "make");
+        fresh = made.parent >= 0;
         if (made.parent >= 0 && len < sizeof made.name &&
             w->above_count < sizeof w->above / sizeof w->above[0])
             w->above[w->above_count++] = made;
@@ -150,6 +163,9 @@ static int make_parents(struct workspace *w, struct cordon_error *err)
         dir = below;
         p += len + (p[len] == '/');
     }
+    int r = fresh ? put_file(dir, IGNORE, ignore_all, sizeof ignore_all - 1) : 0;
+    if (r < 0 && r != -EEXIST)
+        return fail(err, -r, "write " IGNORE " in", w->artifacts);
     w->parent = fd_take(&dir);
     return 0;
 }
@@ -258,12 +274,6 @@ static int take_number(struct workspace *w, struct cordon_error *err)
     return fail_in(w, err, EEXIST, "find a free workspace in");
 }
 
-static int put_file(int dir, const char *name, const char *text, size_t len)
-{
-    FD_AUTO fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-    return fd < 0 ? -errno : fd_write_all(fd, text, len);
-}
-
 static int fill(struct workspace *w, const char *template, size_t template_len)
 {
     static const char *const dirs[] = {"home", "tmp", "cache", "config", NOTES_DIR, NOTES_PLUGIN_DIR};
@@ -282,10 +292,15 @@ static int fill(struct workspace *w, const char *template, size_t template_len)
 int workspace_make(struct workspace *w, const char *template, size_t template_len,
                    struct cordon_error *err)
 {
-    int r = make_parents(w, err);
-    if (r == 0) {
-        sweep(w->parent);
-        r = take_number(w, err);
+    int r = -ENOENT;
+    for (int i = 0; r == -ENOENT && i < MAKE_TRIES; i++) {
+        *err = (struct cordon_error){0};
+        workspace_release(w);
+        r = make_parents(w, err);
+        if (r == 0) {
+            sweep(w->parent);
+            r = take_number(w, err);
+        }
     }
     if (r < 0)
         return r;
@@ -302,6 +317,37 @@ static bool still_there(const struct workspace_made *made)
            st.st_dev == made->dev && st.st_ino == made->ino;
 }
 
+/* Nothing but the file that was put there when it was made. */
+static bool is_bare(int artifacts)
+{
+    char text[sizeof ignore_all];
+    FD_AUTO ignore = openat(artifacts, IGNORE, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (ignore < 0 || read(ignore, text, sizeof text) != (ssize_t)sizeof ignore_all - 1 ||
+        memcmp(text, ignore_all, sizeof ignore_all - 1) != 0)
+        return false;
+    DIR *list = open_list(artifacts, ".");
+    unsigned names = 0;
+    for (const struct dirent *e; list != NULL && (e = readdir(list)) != NULL;)
+        names++;
+    if (list != NULL)
+        closedir(list);
+    return names == 3; /* with . and .. */
+}
+
+/* Whichever run made it. */
+static void remove_artifacts(const struct workspace *w)
+{
+    FD_AUTO above = project_open_beneath(w->project, w->project->config.writable.items[0], O_PATH | O_DIRECTORY);
+    struct stat st;
+    if (above < 0 || fstat(w->parent, &st) < 0 || !is_bare(w->parent))
+        return;
+    const struct workspace_made made = {above, ARTIFACTS, st.st_dev, st.st_ino};
+    if (!still_there(&made) || unlinkat(w->parent, IGNORE, 0) < 0)
+        return;
+    if (unlinkat(above, ARTIFACTS, AT_REMOVEDIR) < 0) /* another run came */
+        (void)put_file(w->parent, IGNORE, ignore_all, sizeof ignore_all - 1);
+}
+
 void workspace_remove(struct workspace *w)
 {
     char name[64];
@@ -312,6 +358,7 @@ void workspace_remove(struct workspace *w)
         discard(w->parent, w->run);
     else
         (void)remove_named(w->parent, name); /* was not there before; pytest made it, so its inode is not known */
+    remove_artifacts(w);
     for (unsigned i = w->above_count; i > 0; i--) {
         if (still_there(&w->above[i - 1]))
             (void)unlinkat(w->above[i - 1].parent, w->above[i - 1].name, AT_REMOVEDIR);

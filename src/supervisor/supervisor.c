@@ -243,6 +243,7 @@ int supervisor_start(struct supervisor *s, const struct plan *plan, const struct
     s->started_us = sys_now_us();
     if (plan->tty) /* now: the caller may change its own when this returns */
         terminal_like(&s->spawn.terminal, options->input, options->output[0]);
+    planted_note(&s->planted, plan);
     int r = open_events(s);
     if (r == 0)
         r = channels_open_input(s);

@@ -13,6 +13,7 @@
 #include "plan/plan.h"
 #include "result/result.h"
 #include "result/wishes.h"
+#include "supervisor/planted.h"
 #include "supervisor/spawn.h"
 #include "supervisor/stream.h"
 
@@ -26,6 +27,7 @@ struct supervisor {
     struct layer_trees trees;   /* owned */
     struct layer_workdir workdir; /* owned */
     struct layer_hide hide;     /* in the plan's arena */
+    struct planted planted;     /* in the plan's arena */
     struct layer_bwrap bwrap;   /* owned */
     struct listener listener;     /* owned */
     struct stream streams[2];   /* owned */

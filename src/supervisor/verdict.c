@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "result/ending.h"
+#include "supervisor/writable.h"
 
 /* Links of the host's are not there inside: a shell that went through one has another name for the place. */
 static void suggest_directory(struct cordon_error *err)
@@ -90,6 +91,9 @@ void verdict(const struct supervisor *s, struct result *result)
                     s->trees.unmapped);
     if (!failed && s->hide.linked > 0)
         result_warn(result, "hidden files with other hard links, which are not hidden: %u", s->hide.linked);
+    if (!failed)
+        writable_warn(plan, s->trees.unmapped, result);
+    planted_warn(&s->planted, plan, result);
     if (failed) {
         ending_refused(result);
     } else {

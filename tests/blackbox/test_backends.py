@@ -331,6 +331,19 @@ def test_bwrap_creates_nothing_in_the_users_tree(place):
     assert r.rc == 2 and not (place / "missing").exists(), r.told()
 
 
+@pytest.mark.skipif(not ROOT, reason="an ordinary user's command is that user")
+@pytest.mark.parametrize("tier2", [False, True], ids=["bwrap", "tier2"])
+@pytest.mark.parametrize("mode", [0o755, 0o777])
+def test_root_is_told_what_its_command_cannot_write(place, without_userns, tier2, mode):
+    """Where no mount maps owners, root's own files are somebody else's."""
+    (place / "d").mkdir()
+    (place / "d").chmod(mode)
+    how = [*without_userns, BIN, "run", "--backend", "native"] if tier2 else [BIN, "run", "--backend", "bwrap"]
+    doc, p = document([*how, "--json", *PARTIAL, "--rw", place / "d", "--", "mkdir", place / "d/x"])
+    told = [w for w in doc["warnings"] if f"'{place}/d' (owner 0:0, mode {mode:o}) cannot be written inside" in w]
+    assert (doc["exit"]["code"], len(told)) == ((0, 0) if mode == 0o777 else (1, 1)), p
+
+
 def test_bwrap_guard_mode(place):
     (place / "in").mkdir(mode=0o777)
     (place / "in").chmod(0o777)

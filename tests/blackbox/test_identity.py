@@ -57,6 +57,46 @@ def test_i09_two_runs_of_root_have_different_uids():
     assert host_ids()[0] != host_ids()[0]
 
 
+def closed_places(r):
+    return [w.split("'")[1] for w in r.doc["warnings"] if "cannot be written inside" in w]
+
+
+@pytest.mark.parametrize("owner, mode, written", [((0, 0), 0o755, True), ((1500, 1500), 0o755, False), ((1500, 0), 0o777, False),
+                                                  ((0, 1500), 0o755, False), ((0, 0), 0o555, False)])
+def test_root_is_told_what_its_command_cannot_write(place, owner, mode, written):
+    """Its command owns what is root's: a checkout of somebody else's, as in a container, is closed to it."""
+    if not ROOT:
+        pytest.skip("an ordinary user's command is that user")
+    tree = place / "tree"
+    tree.mkdir()
+    os.chown(tree, *owner)
+    tree.chmod(mode)
+    for options in (["--rw", tree], ["--work", tree], ["--profile", "agent"], ["--profile", "limits"]):
+        where = "/work" if "--work" in options else tree
+        r = run(*options, "--", "mkdir", f"{where}/made", cwd=tree)
+        assert (r.doc["status"] == "OK", closed_places(r)) == (written, [] if written else [str(tree)]), r.told()
+        assert (tree / "made").exists() == written
+        if written:
+            (tree / "made").rmdir()
+    assert closed_places(run("--ro", tree, "--", "true")) == []
+
+
+def test_root_is_told_once_and_by_whom_it_works(place):
+    if not ROOT:
+        pytest.skip("an ordinary user's command is that user")
+    options = []
+    for name in ("a", "b"):
+        (place / name).mkdir()
+        os.chown(place / name, 1500, 1500)
+        options += ["--rw", place / name]
+    r = run(*options, "--", "true")
+    assert r.doc["warnings"] == [f"'{place}/a' (owner 1500:1500, mode 755) cannot be written inside: root's command is a user of its "
+                                 "own, who owns what is root's and no more. Start cordon as the owner, or chown it to root"]
+    as_owner = subprocess.run(["setpriv", "--reuid", "1500", "--regid", "1500", "--clear-groups", BIN, "run", *map(str, options), "--",
+                               "touch", f"{place}/a/x"], check=False, stderr=subprocess.PIPE)
+    assert as_owner.returncode == 0, as_owner.stderr
+
+
 def owners_of_keys():
     with open("/proc/key-users", encoding="ascii") as f:
         return {int(line.split(":")[0]) for line in f}

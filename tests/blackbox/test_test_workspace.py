@@ -41,6 +41,34 @@ def test_data_of_others_is_not_emptied(project):
     assert (project / "tests/artifacts/_pytest_tmp/mine").read_text() == "keep"
 
 
+def test_git_does_not_hear_of_a_workspace(project):
+    """A tests/artifacts that was made for a run ignores itself; one that was there is the project's."""
+    ignore = project / "tests/artifacts/.gitignore"
+    run_test(project, "--", "false", code=1)
+    assert ignore.read_text() == "# Made by cordon.\n*\n"
+    ignore.write_text("mine\n")
+    run_test(project, "--", "true", code=0)
+    assert artifacts(project) == [".gitignore"] and ignore.read_text() == "mine\n"
+    ignore.unlink()
+    run_test(project, "--", "true", code=0)
+    assert artifacts(project) == []
+    (project / "tests/artifacts/golden").touch()
+    run_test(project, "--", "false", code=1)
+    assert artifacts(project) == ["_isolation_workspace_1", "golden"]
+
+
+@pytest.mark.skipif(not support.ROOT, reason="an ordinary user's suite is that user")
+def test_root_is_told_of_a_project_of_somebody_elses(project):
+    """As in a container: the checkout belongs to the user outside."""
+    os.chown(project / "tests", 1500, 1500)
+    (project / "tests").chmod(0o755)
+    run_test(project, "--", "sh", "-c", "touch $TMPDIR/x $HOME/y", code=0)
+    r = run_test(project, "--", "touch", "tests/x", code=1)
+    assert f"'{project}/tests' (owner 1500:1500, mode 755) cannot be written inside".encode() in r.err
+    os.chown(project / "tests", 0, 0)
+    assert b"cannot be written" not in run_test(project, "--", "touch", "tests/x", code=0).err
+
+
 def test_two_runs_at_once(project):
     (project / "tests/test_a.py").write_text(
         "import pathlib, time\ndef test_a(tmp_path):\n    pathlib.Path('tests/up' + tmp_path.parts[-2]).touch()\n"
@@ -64,7 +92,7 @@ def test_a_killed_run_is_swept_by_the_next(project):
     p.send_signal(signal.SIGKILL)
     p.wait()
     p.stdout.close()
-    assert artifacts(project) == ["_isolation_workspace_1"]
+    assert artifacts(project) == [".gitignore", "_isolation_workspace_1"]
     assert support.eventually(lambda: run_test(project, "--", "true").rc == 0 and artifacts(project) == [])
 
 
@@ -77,7 +105,7 @@ def held(project, **kw):
 
 def test_a_killed_run_is_swept_also_behind_a_gap(project):
     first, second = held(project), held(project)
-    assert first.communicate(b"\n")[0] == b"" and artifacts(project) == ["_isolation_workspace_2"]
+    assert first.communicate(b"\n")[0] == b"" and artifacts(project) == [".gitignore", "_isolation_workspace_2"]
     second.kill()
     second.communicate()
     assert support.eventually(lambda: run_test(project, "--", "true").rc == 0 and artifacts(project) == [])

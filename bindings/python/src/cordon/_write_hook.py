@@ -11,13 +11,9 @@ import os
 import sys
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any, Callable, List, Optional, Sequence, Tuple
+from typing import Any, Callable, ClassVar, List, Optional, Sequence, Tuple
 
 _WRITE_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
-
-FIX = ('write under tests/ (tmp_path; else tests/artifacts/), or add the path to "writable" '
-       "in cordon.json")
-
 
 class Violation(RuntimeError):
     """A test tried to write where it may not."""
@@ -43,7 +39,10 @@ def _located(path: Any, directory: Any = -1) -> Optional[str]:
 def _opened(arguments: Tuple[Any, ...]) -> List[Optional[str]]:
     path, mode, flags = arguments
     writes = any(c in mode for c in "wax+") if isinstance(mode, str) else bool(flags & _WRITE_FLAGS)
-    return [_located(path)] if writes else []
+    located = _located(path) if writes else None
+    if located is None or (flags & os.O_TMPFILE != os.O_TMPFILE and os.path.isdir(located)):
+        return []  # a directory is EISDIR; tempfile names one first, and then the file
+    return [located]
 
 
 def _first(arguments: Tuple[Any, ...]) -> List[Optional[str]]:
@@ -87,23 +86,57 @@ _EVENTS: dict[str, Tuple[str, Callable[[Tuple[Any, ...]], List[Optional[str]]], 
 }
 
 
-class WriteHook:
-    """Python keeps an audit hook for ever: this one is switched on and off."""
+def _beneath(path: str, place: str) -> bool:
+    return path == place or path.startswith(place.rstrip(os.sep) + os.sep)
 
-    def __init__(self, writable: Sequence[str], caches: Sequence[str], root: str) -> None:
+
+def _in_place(path: str, place: str) -> bool:
+    """`place` may end with a star."""
+    if not place.endswith("*"):
+        return _beneath(path, place)
+    above, start = os.path.split(place[:-1])
+    return _beneath(path, above) and path[len(above.rstrip(os.sep)) + 1:].startswith(start)
+
+
+def _is_bytecode(real: str) -> bool:
+    """Python's own, wherever a module is imported from."""
+    directory, name = os.path.split(real)
+    if sys.pycache_prefix is not None and _beneath(real, sys.pycache_prefix):
+        return True
+    return os.path.basename(directory) == "__pycache__" and ".pyc" in name or real.endswith("/__pycache__")
+
+
+class WriteHook:
+    """
+    Python keeps an audit hook for ever: this one is switched on and off.
+
+    `writable` places are open as a whole. `temporary` ones, which may have a star in the last
+    component, are open but for a project that lies in them.
+    """
+
+    watching: ClassVar[Optional["WriteHook"]] = None  # one in a process is enough
+
+    def __init__(self, writable: Sequence[str], temporary: Sequence[str], caches: Sequence[str], root: str) -> None:
         self.writable = [os.path.realpath(w) for w in writable]
+        self.temporary = [os.path.realpath(t) for t in temporary]
         self.caches = list(caches)
         self.root = os.path.realpath(root)
         self.extra: List[str] = []
         self.test = ""
         self.attempts: List[Attempt] = []
-        self.active = False
         self._judging = False
         sys.addaudithook(self._hook)
 
+    def watch(self, test: str, extra: Sequence[str]) -> None:
+        self.test, self.extra = test, [os.path.realpath(e) for e in extra]
+        WriteHook.watching = self
+
+    def rest(self) -> None:
+        WriteHook.watching = None
+
     def _hook(self, event: str, arguments: Tuple[Any, ...]) -> None:
         __tracebackhide__ = True  # pytest then shows the line that wrote
-        if not self.active or self._judging:
+        if WriteHook.watching is not self or self._judging:
             return
         found = _EVENTS.get(event)
         if found is None:
@@ -120,17 +153,20 @@ class WriteHook:
     def _may_write(self, path: str, follows: bool) -> bool:
         parent = os.path.realpath(os.path.dirname(path))
         real = os.path.realpath(path) if follows else os.path.join(parent, os.path.basename(path))
-        places = [*self.writable, *self.extra]
-        if any(real == p or real.startswith(p + os.sep) for p in places):
+        if any(_beneath(real, p) for p in [*self.writable, *self.extra]):
             return True
-        if real.startswith(("/dev/", "/proc/")):
+        if real.startswith(("/dev/", "/proc/")) or _is_bytecode(real):
             return True
-        return self._is_cache(real) or not self._would_work(real)
+        return self._is_temporary(real) or self._is_cache(real) or not self._would_work(real)
+
+    def _is_temporary(self, real: str) -> bool:
+        return any(_in_place(real, t) and not (_in_place(self.root, t) and _beneath(real, self.root))
+                   for t in self.temporary)
 
     def _is_cache(self, real: str) -> bool:
-        if not real.startswith(self.root + os.sep):
+        if not _beneath(real, self.root):
             return False
-        components = real[len(self.root) + 1:].split(os.sep)
+        components = os.path.relpath(real, self.root).split(os.sep)
         return any(fnmatchcase(c, pattern) for c in components for pattern in self.caches)
 
     @staticmethod
@@ -141,4 +177,14 @@ class WriteHook:
     def _refuse(self, op: str, path: str) -> None:
         __tracebackhide__ = True
         self.attempts.append(Attempt(op, path, self.test))
-        raise Violation(f"TEST_SANDBOX_VIOLATION: attempted to write to {path} ({op})\n  fix: {FIX}")
+        raise Violation(f"TEST_SANDBOX_VIOLATION: attempted to write to {path} ({op})\n  fix: {self.fix(path)}")
+
+    def fix(self, path: str) -> str:
+        tests = os.path.isdir(os.path.join(self.root, "tests"))
+        first = "write under tests/ (tmp_path; else tests/artifacts/)" if tests else "write to tmp_path"
+        directory = os.path.dirname(os.path.realpath(path))
+        if directory == self.root:
+            return first + ', or in a directory that "writable" in cordon.json names'
+        if _beneath(directory, self.root):
+            return first + f', or add "{directory[len(self.root) + 1:]}" to "writable" in cordon.json'
+        return first + f', or open it to this test: @pytest.mark.cordon(writable=["{directory}"])'

@@ -8,21 +8,23 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import sys
+import tempfile
 from pathlib import Path
-from typing import Any, Callable, Generator, List, Optional, TypeVar, cast
+from typing import Any, Callable, Dict, Generator, List, Optional, TypeVar, cast
 
 import pytest
 
 from ._command import program
-from ._write_hook import FIX, Attempt, WriteHook
+from ._workspace import TEMPLATE, Workspace
+from ._write_hook import Attempt, WriteHook
 from .errors import LibraryError
 
 _CONFIG_VARIABLE = "CORDON_TEST_CONFIG"  # set by `cordon test` for what runs inside
 _IN_PROCESS = "CORDON_TEST_IN_PROCESS"   # set here, for workers, where there is a hook and no guard
 _CACHES = [".pytest_cache", "__pycache__", ".coverage", ".coverage.*", ".slop_cache", ".ruff_cache"]
-_TEMPLATE = '[ai]\nprovider = "none"\n\n[projects]\n\n[gui]\nshow_windows = false\n'
+_REDIRECTED = [".hypothesis"]  # in the project where `cordon test` names another place by a variable
+_OFF = "cordon_guard = off in pytest's configuration, or --cordon-guard=off, switches this hook off"
 
 _Hook = TypeVar("_Hook", bound=Callable[..., Any])
 
@@ -36,6 +38,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("cordon")
     group.addoption("--cordon", action="store_true",
                     help="run the session inside `cordon test`: the kernel stops writes outside of tests/")
+    group.addoption("--cordon-guard", choices=["on", "off"], default=None,
+                    help="off: no hook names writes outside of tests/ and of temporary directories")
+    parser.addini("cordon_guard", "off: as --cordon-guard=off", type="bool", default=True)
 
 
 @_hookimpl(tryfirst=True)
@@ -78,10 +83,19 @@ def _pytest() -> List[str]:
     return [sys.executable, "-m", "pytest"]
 
 
+@_hookimpl(tryfirst=True)  # before pytest asks for the base temp
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "cordon(writable=[...]): places that this test may write to, "
                                        "relative to the root; the kernel's guard does not hear of it")
+    for name in ("_isolation_workspace_*", "_pytest_tmp*"):  # of other runs: they come and go
+        config.addinivalue_line("norecursedirs", name)
     config.pluginmanager.register(Plugin(config), "cordon-session")
+
+
+def _wanted(config: pytest.Config) -> bool:
+    """A session that a test starts in this process is looked after by the one that is there."""
+    option = config.getoption("--cordon-guard")
+    return WriteHook.watching is None and (config.getini("cordon_guard") if option is None else option == "on")
 
 
 def _settings(root: Path) -> dict[str, Any]:
@@ -106,43 +120,51 @@ class Plugin:
         self.inside = _guarded()
         self.root = Path(config.rootpath)
         self.attempts: List[Attempt] = []
-        self.made: List[Path] = []
-        self.clean = False
+        self.clean = True
         self.hook: Optional[WriteHook] = None
-        if not self.inside:
+        self.workspace: Optional[Workspace] = None
+        self.before: Dict[str, Optional[str]] = {}
+        if not self.inside and _wanted(config):
             settings = _settings(self.root)
-            self.writable = [str(self.root / w) for w in settings.get("writable", ["tests"])]
-            self._isolate(settings)
-            base = config.option.basetemp
-            places = [*self.writable, *([str(base)] if base else [])]
-            self.hook = WriteHook(places, settings.get("caches", _CACHES), str(self.root))
+            temporary = self._temporary()
+            if not self.worker:
+                self._isolate(settings)
+            self.hook = self._make_hook(settings, temporary)
 
-    def _isolate(self, settings: dict[str, Any]) -> None:
-        """Base temp and a config of its own, beneath tests/artifacts, if there is a tests/."""
-        os.environ.pop("SLOP_CONFIG", None)
-        tests = self.root / "tests"
-        if self.worker or not tests.is_dir() or tests.is_symlink():
-            return
-        run = f"{os.getpid()}"
-        artifacts = tests / "artifacts"
-        workspace = artifacts / f"_isolation_workspace_{run}"
-        self._make(workspace)
+    @staticmethod
+    def _temporary() -> List[str]:
+        """pytest's own, and where libraries keep what they can make again: they were found before."""
+        roots = [os.environ.get("PYTEST_DEBUG_TEMPROOT"), tempfile.gettempdir()]
+        return [*(os.path.join(r, "pytest-of-*") for r in roots if r),
+                os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")]
+
+    def _isolate(self, settings: Dict[str, Any]) -> None:
         template = settings.get("config_template")
-        config = workspace / "config_overrides.toml"
-        config.write_text((self.root / template).read_text() if template else _TEMPLATE)
-        os.environ[_CONFIG_VARIABLE] = str(config)
-        os.environ[_IN_PROCESS] = "1"
+        given = any(os.environ.get(name) for name in ("TMPDIR", "TEMP", "TMP"))
+        self.workspace = w = Workspace(
+            self.root, (self.root / template).read_text() if template else TEMPLATE, own_tmp=not given)
+        self._set({"SLOP_CONFIG": None, _CONFIG_VARIABLE: str(w.config), _IN_PROCESS: "1", **w.variables})
+        tempfile.tempdir = None  # asked for already, to capture output
         if self.config.option.basetemp is None:
-            base = artifacts / "_pytest_tmp" / run
-            self._make(base.parent)
-            self.config.option.basetemp = base
-            self.made.append(base)
+            self.config.option.basetemp = w.base_temp
 
-    def _make(self, directory: Path) -> None:
-        """Remembers the topmost directory that did not exist."""
-        new = [p for p in [directory, *directory.parents] if not p.exists()]
-        directory.mkdir(parents=True, exist_ok=True)
-        self.made += reversed(new)
+    def _set(self, variables: Dict[str, Optional[str]]) -> None:
+        for name, value in variables.items():
+            self.before.setdefault(name, os.environ.get(name))
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+    def _make_hook(self, settings: Dict[str, Any], temporary: List[str]) -> WriteHook:
+        base = self.config.option.basetemp
+        places = [str(self.root / place) for place in settings.get("writable", ["tests"])]
+        if self.config.pluginmanager.hasplugin("cacheprovider"):
+            places.append(str(self.root / os.path.expandvars(self.config.getini("cache_dir"))))
+        temporary = [tempfile.gettempdir(), *temporary, *([str(base)] if base else [])]
+        if os.environ.get(_IN_PROCESS) == "1":  # set above, or by the session that this worker is of
+            temporary.append(os.path.dirname(os.environ[_CONFIG_VARIABLE]))
+        return WriteHook(places, temporary, [*settings.get("caches", _CACHES), *_REDIRECTED], str(self.root))
 
     # -- the hook is on while tests are collected and run, not while pytest writes its own reports
 
@@ -164,12 +186,11 @@ class Plugin:
 
     def _watch(self, test: str, extra: List[str]) -> None:
         if self.hook is not None:
-            self.hook.test, self.hook.extra = test, [os.path.realpath(e) for e in extra]
-            self.hook.active = True
+            self.hook.watch(test, extra)
 
     def _rest(self) -> None:
         if self.hook is not None:
-            self.hook.active = False
+            self.hook.rest()
 
     @staticmethod
     def _say_if_closed(item: pytest.Item, extra: List[str]) -> None:
@@ -196,45 +217,42 @@ class Plugin:
             self.attempts += self.hook.attempts  # while collecting
             if self.attempts and session.exitstatus == 0:
                 session.exitstatus = pytest.ExitCode.TESTS_FAILED  # a test may have swallowed the error
-        self.clean = session.exitstatus == 0
+        self.clean = session.exitstatus not in (pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED,
+                                                pytest.ExitCode.INTERNAL_ERROR)
 
     def pytest_report_header(self) -> str:
         if self.inside:
             return "cordon: inside the kernel's guard"
-        return "cordon: a hook in this process names writes outside of tests/; the guard is --cordon"
+        if self.hook is None:
+            return "cordon: switched off; the guard is --cordon"
+        place = "tests/ and temporary" if (self.root / "tests").is_dir() else "temporary"
+        return f"cordon: a hook in this process names writes outside of {place} directories; the guard is --cordon"
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        if not self.attempts:
-            return
-        terminalreporter.section("cordon")
-        for attempt in dict.fromkeys(self.attempts):
-            where = f" in {attempt.test}" if attempt.test else ""
-            terminalreporter.line(f"TEST_SANDBOX_VIOLATION: attempted to write to {attempt.path} "
-                                  f"({attempt.op}){where}")
-        terminalreporter.line(f"  fix: {FIX}")
+        if self.attempts and self.hook is not None:
+            terminalreporter.section("cordon")
+            for attempt in dict.fromkeys(self.attempts):
+                where = f" in {attempt.test}" if attempt.test else ""
+                terminalreporter.line(f"TEST_SANDBOX_VIOLATION: attempted to write to {attempt.path} "
+                                      f"({attempt.op}){where}")
+                terminalreporter.line(f"  fix: {self.hook.fix(attempt.path)}")
+            terminalreporter.line(_OFF)
+        if self.workspace is not None and not self.clean:
+            terminalreporter.line(f"cordon: kept {self.workspace.path} until the next run")
 
     def pytest_unconfigure(self) -> None:
-        """Removes what was made here, if all went well."""
-        if os.environ.get(_IN_PROCESS) == "1" and not self.worker:
-            os.environ.pop(_CONFIG_VARIABLE, None)
-            os.environ.pop(_IN_PROCESS, None)
-        if self.clean:
-            for path in reversed(self.made):
-                _remove(path)
-
-
-def _remove(path: Path) -> None:
-    """A directory of the run's own whole, a shared one only when it is empty."""
-    if path.name.isdigit() or path.name.startswith("_isolation_workspace_"):
-        shutil.rmtree(path, ignore_errors=True)
-        return
-    try:
-        path.rmdir()
-    except OSError:
-        pass  # somebody else's run is in it
+        if self.workspace is not None:
+            self._set(self.before)
+            tempfile.tempdir = None
+            self.workspace.release(remove=self.clean)
 
 
 @pytest.fixture
-def cordon_config() -> Path:
+def cordon_config(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The configuration that this session may write."""
-    return Path(os.environ[_CONFIG_VARIABLE])
+    named = os.environ.get(_CONFIG_VARIABLE)
+    if named is not None:
+        return Path(named)
+    config = tmp_path_factory.mktemp("cordon") / "config_overrides.toml"  # the hook is switched off
+    config.write_text(TEMPLATE)
+    return config
