@@ -22,6 +22,8 @@ int input_descriptor(const char *spec)
         return -1;
     if (parse_u64(spec + 3, &number) < 0 || number > INT_MAX)
         return -2;
+    if (number > STDERR_FILENO)
+        fcntl((int)number, F_SETFD, FD_CLOEXEC);
     return (int)number;
 }
 

@@ -28,6 +28,22 @@ struct direct {
     int over;   /* 1 + the stream that ran over; 0: none */
 };
 
+int module_direct_check(const char *id, const struct module_terms *terms, struct cordon_error *err)
+{
+    const uint64_t *timeout = terms->timeout_ms;
+    const char *why = terms->ceiling != NULL ? "a ceiling is kept by a sandbox alone"
+                      : timeout != NULL && *timeout != POLICY_UNLIMITED
+                          ? "a time limit is kept by a sandbox alone"
+                      : terms->policy != NULL && terms->policy->require.count > 0
+                          ? "what is required is kept by a sandbox alone"
+                          : NULL;
+    if (why == NULL)
+        return 0;
+    err_set(err, CORDON_ERROR_USAGE, CORDON_LAYER_MODULE, EINVAL, "call without a sandbox", id);
+    err_why(err, why);
+    return -EINVAL;
+}
+
 void module_unprotected(struct result *result)
 {
     result->backend_kind = "none";
