@@ -22,9 +22,13 @@ int input_descriptor(const char *spec)
         return -1;
     if (parse_u64(spec + 3, &number) < 0 || number > INT_MAX)
         return -2;
-    if (number > STDERR_FILENO)
-        fcntl((int)number, F_SETFD, FD_CLOEXEC);
     return (int)number;
+}
+
+void input_claim(int number)
+{
+    if (number > STDERR_FILENO)
+        fcntl(number, F_SETFD, FD_CLOEXEC);
 }
 
 static int fail(struct cordon_error *err, int errnum, const char *what, const char *spec)
@@ -70,6 +74,7 @@ int input_read(const char *spec, struct buf *out, size_t max, const char *what,
         err_remedy(err, "write fd:3 for descriptor 3, or ./fd:x for a file of that name");
         return r;
     }
+    input_claim(number);
     if (number >= 0)
         return read_all(number, spec, out, max, what, err);
     FD_AUTO fd = open(spec, O_RDONLY | O_CLOEXEC | O_NOCTTY);
