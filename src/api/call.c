@@ -106,7 +106,7 @@ static struct cordon_result *call_unprotected(struct call *c, struct cordon_erro
 {
     char *const *env = c->options.env != NULL ? c->options.env : environ;
     const struct module_terms terms = terms_of(c, NULL);
-    if (module_direct_check(c->id, &terms, err) < 0)
+    if (module_direct_check(c->id, &terms, env, err) < 0)
         return NULL;
     char **command = terms.runner == NULL ? NULL : module_command(&c->arena, &c->module, terms.runner);
     struct cordon_result *result = command == NULL ? NULL : result_make(command, c->options.trace_id);

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "backend/backend.h"
 #include "base/cwd.h"
 #include "base/fd.h"
 #include "cli/audit_log.h"
@@ -135,7 +134,7 @@ static int make_request(struct call *c, struct cordon_error *err)
     if (terms.runner == NULL)
         return no_memory(c, err);
     if (c->own.no_sandbox)
-        r = module_direct_check(c->id, &terms, err);
+        r = module_direct_check(c->id, &terms, environ, err);
     if (r == 0 && c->own.no_sandbox)
         request.command = module_command(&s->arena, &c->module, terms.runner);
     else if (r == 0)
@@ -151,17 +150,8 @@ static int make_request(struct call *c, struct cordon_error *err)
 }
 
 /* Until here nothing of the module's has run. */
-static int refuse_unprotected(struct cordon_error *err)
-{
-    err_set(err, CORDON_ERROR_POLICY, CORDON_LAYER_PLAN, EPERM, "read option", "--no-sandbox");
-    err_why(err, "CORDON_REQUIRE_ISOLATION is set");
-    return -EPERM;
-}
-
 static int prepare(struct call *c, int argc, char **argv, struct cordon_error *err)
 {
-    if (c->own.no_sandbox && backend_isolation_required(environ))
-        return refuse_unprotected(err);
     int r = module_root_open(&c->root, &c->session.arena, c->own.extensions, environ, err);
     if (r == 0)
         r = module_find(&c->module, &c->root, c->id, &c->session.arena, err);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "backend/backend.h"
 #include "base/fd.h"
 #include "base/text.h"
 #include "supervisor/stream.h"
@@ -28,8 +29,15 @@ struct direct {
     int over;   /* 1 + the stream that ran over; 0: none */
 };
 
-int module_direct_check(const char *id, const struct module_terms *terms, struct cordon_error *err)
+int module_direct_check(const char *id, const struct module_terms *terms, char *const *env,
+                        struct cordon_error *err)
 {
+    static const char what[] = "call without a sandbox";
+    if (backend_isolation_required(env)) {
+        err_set(err, CORDON_ERROR_POLICY, CORDON_LAYER_PLAN, EPERM, what, id);
+        err_why(err, "CORDON_REQUIRE_ISOLATION is set");
+        return -EPERM;
+    }
     const uint64_t *timeout = terms->timeout_ms;
     const char *why = terms->ceiling != NULL ? "a ceiling is kept by a sandbox alone"
                       : timeout != NULL && *timeout != POLICY_UNLIMITED
@@ -39,7 +47,7 @@ int module_direct_check(const char *id, const struct module_terms *terms, struct
                           : NULL;
     if (why == NULL)
         return 0;
-    err_set(err, CORDON_ERROR_USAGE, CORDON_LAYER_MODULE, EINVAL, "call without a sandbox", id);
+    err_set(err, CORDON_ERROR_USAGE, CORDON_LAYER_MODULE, EINVAL, what, id);
     err_why(err, why);
     return -EINVAL;
 }

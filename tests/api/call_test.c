@@ -140,6 +140,21 @@ TEST(without_a_sandbox_what_it_would_keep_is_refused)
     done(result);
 }
 
+TEST(without_a_sandbox_nothing_is_called_where_isolation_is_demanded)
+{
+    char *const offered[] = {(char[]){"PATH=/usr/bin:/bin"}, NULL};
+    script("a.echo", "cat");
+    library("a.sum");
+    setenv("CORDON_REQUIRE_ISOLATION", "1", 1);
+    CHECK(call("a.echo", "1", (struct cordon_call_options){.no_sandbox = 1}) == NULL);
+    CHECK_INT(err.kind, CORDON_ERROR_POLICY);
+    CHECK(call("a.sum", "[1]", (struct cordon_call_options){.no_sandbox = 1, .env = offered}) == NULL);
+    CHECK_INT(err.kind, CORDON_ERROR_POLICY);
+    struct cordon_result *result = call("a.echo", "1", DEFAULTS);
+    check_value(result, "1");
+    done(result);
+}
+
 TEST(a_call_that_is_not_waited_for_answers_too)
 {
     module("test.later", "\"command\": [\"cat\"]");

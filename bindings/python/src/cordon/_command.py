@@ -20,6 +20,7 @@ from .errors import CordonError, LibraryError
 _PLACES = (Path(__file__).parent / "_native" / "bin", Path("/usr/local/bin"), Path("/usr/bin"))
 # The dictionary beneath: asked for them one by one, os.environ decodes each, to be encoded again.
 _OWN_VARIABLES: Mapping[str, str] = getattr(os.environ, "_data", os.environ)
+_DEMAND = "CORDON_REQUIRE_ISOLATION"
 _CHUNK = 65536  # all that a pipe holds
 _ENDING = (signal.SIGTERM, signal.SIGINT)  # asked a second time the command ends everything at once
 
@@ -55,6 +56,12 @@ def _memory(data: bytes) -> int:
     except BaseException:
         os.close(descriptor)
         raise
+
+
+def _with_demand(env: Mapping[str, str]) -> Mapping[str, str]:
+    """What this process's own environment demands holds, whatever is offered to the command inside."""
+    demand = os.environ.get(_DEMAND, "")
+    return env if demand in ("", "0") else {**env, _DEMAND: demand}
 
 
 class Report(NamedTuple):
@@ -93,7 +100,7 @@ class Sandbox:
                 actions.append((os.POSIX_SPAWN_DUP2, given[-1], given[-1]))
                 argv += (option, f"fd:{given[-1]}")
             # A group of its own: the keys of a terminal are for this process, which passes them on or not.
-            pid = os.posix_spawn(program(), [*argv, *words], _OWN_VARIABLES if env is None else env,
+            pid = os.posix_spawn(program(), [*argv, *words], _OWN_VARIABLES if env is None else _with_demand(env),
                                  file_actions=actions, setpgroup=0, setsigdef=_ENDING)
         except BaseException:
             self._close()
