@@ -20,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         base.net = policy.net;
         base.ro = policy.ro;
         base.rw = policy.rw;
-        PROMISE(policy_within(&policy, &base, &err) == 0);
+        PROMISE(policy_within(&policy, &base, NULL, &err) == 0);
     }
     arena_free(&arena);
     return 0;

@@ -24,7 +24,7 @@ static void keeps_promises(const struct manifest *m, struct arena *arena)
     base.ro = policy.ro;
     base.rw = policy.rw;
     base.limits = policy.limits;
-    PROMISE(policy_within(&policy, &base, &err) == 0);
+    PROMISE(policy_within(&policy, &base, NULL, &err) == 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

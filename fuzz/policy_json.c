@@ -29,7 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         PROMISE(!once.failed && read_buf(&again, &arena, &once) == 0);
         policy_write_form(&again, source.form, &twice);
         PROMISE(once.len == twice.len && memcmp(once.data, twice.data, once.len) == 0);
-        PROMISE(policy_within(&policy, &policy, &err) == 0);
+        PROMISE(policy_within(&policy, &policy, NULL, &err) == 0);
     }
     arena_free(&arena);
     return 0;

@@ -325,7 +325,7 @@ static int check_within(struct run_options *o, const struct options_setting *set
         return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_POLICY, ENOMEM, "read policy", o->within_spec);
     int r = read_document(o->within_spec, ceiling, &source, setting->arena, err);
     o->ceiling = ceiling;
-    return r < 0 ? r : policy_within(&o->policy, ceiling, err);
+    return r < 0 ? r : policy_within(&o->policy, ceiling, setting->cwd, err);
 }
 
 static int contradiction(struct cordon_error *err, const char *option, const char *why)

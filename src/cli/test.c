@@ -257,6 +257,10 @@ static int refine(void *context, struct run_options *options, struct cordon_erro
         r = choose_command(t, options, err);
     if (r < 0 || t->print_config)
         return r;
+    if (options->within_spec != NULL && project_config_names_caches(&t->project.config))
+        return usage_error(err, "keep the project within its ceiling", "/test/caches",
+                           "a ceiling grants no caches, and cordon.json names some",
+                           "name them as writable there, and grant that in the document of --within");
     r = set_writable(t, &options->policy, err);
     return r < 0 ? r : refine_policy(t, options, err);
 }

@@ -96,7 +96,7 @@ static int grant(struct policy *policy, struct arena *arena, const struct module
         return r;
     if (most != NULL && *most < policy->limits.wall_ms)
         policy->limits.wall_ms = *most;
-    r = policy_within(policy, terms->ceiling != NULL ? terms->ceiling : &own, err);
+    r = policy_within(policy, terms->ceiling != NULL ? terms->ceiling : &own, NULL, err);
     if (r < 0 && err != NULL) {
         snprintf(err->what, sizeof err->what, "grant module its request");
         err_remedy(err, terms->ceiling != NULL

@@ -71,11 +71,27 @@ static const char *route(const struct plan *plan, enum cgroup_controller c)
     return cgroup_route_note(plan->host->cgroup.controllers[c].route);
 }
 
+/* A bind brings back what guard mode covers there. */
+static bool shows_run(const struct policy *policy)
+{
+    const struct policy_binds *lists[] = {&policy->rw, &policy->ro};
+    for (size_t k = 0; k < 2; k++) {
+        for (size_t i = 0; i < lists[k]->count; i++) {
+            const struct policy_bind *bind = &lists[k]->items[i];
+            if (policy_path_beneath(bind->host, "/run") || policy_path_beneath("/run", bind->host) ||
+                policy_path_beneath(bind->sandbox, "/run"))
+                return true;
+        }
+    }
+    return false;
+}
+
 /* Sockets in the file system are reached by whoever can name them. */
 const char *plan_named_sockets(const struct policy *policy)
 {
     if (policy->fs_mode == FS_GUARD)
-        return "; unix sockets and fifos outside /run can still be reached";
+        return shows_run(policy) ? "; unix sockets and fifos can still be reached"
+                                        : "; unix sockets and fifos outside /run can still be reached";
     if (policy->rw.count + policy->ro.count > 0 || policy->rw_cwd || policy->work == WORK_HOST)
         return "; unix sockets and fifos inside the listed binds can be reached";
     return "";

@@ -25,7 +25,7 @@ struct place {
     const char *path; /* relative, as in plan_step.target */
     size_t len;
     enum ground ground;
-    bool listed; /* the caller named exactly this */
+    bool listed; /* the caller named exactly this, and it will be there */
 };
 
 struct tree {
@@ -191,7 +191,7 @@ static void add_bind(struct tree *t, const char *source, const char *target, uns
     step->source = source;
     step->flags = flags | (above->ground == GROUND_OURS ? (unsigned)STEP_MAKE : 0);
     remember(t, target, (flags & STEP_RDONLY) != 0 ? GROUND_READONLY : GROUND_WRITABLE);
-    find_place(t, target, strlen(target))->listed = (flags & STEP_LISTED) != 0;
+    find_place(t, target, strlen(target))->listed = (flags & (STEP_LISTED | STEP_OPTIONAL)) == STEP_LISTED;
     if ((flags & (STEP_RDONLY | STEP_OWN | STEP_FD)) == STEP_RDONLY && t->b->policy.hide.count > 0)
         add_inner(t, source, target, flags);
 }
@@ -324,7 +324,18 @@ static unsigned depth_of(const char *path)
     return depth;
 }
 
-static const char *wrong_cwd(const struct host *host)
+/* A directory of this name is on the way, or at its end. */
+static bool passes(const char *path, const char *name)
+{
+    const size_t len = strlen(name);
+    for (const char *at = strstr(path, name); at != NULL; at = strstr(at + 1, name)) {
+        if (at > path && at[-1] == '/' && (at[len] == '/' || at[len] == '\0'))
+            return true;
+    }
+    return false;
+}
+
+static const char *wrong_cwd(const struct host *host, const struct policy *policy)
 {
     static const char *const system[] = {"/",    "/bin",  "/boot", "/etc", "/home", "/lib",
                                          "/root", "/run", "/sbin", "/sys", "/usr", "/var"};
@@ -336,6 +347,8 @@ static const char *wrong_cwd(const struct host *host)
         if (strcmp(host->cwd, system[i]) == 0)
             return "the current directory belongs to the system";
     }
+    if (policy->protect.count > 0 && passes(host->cwd, ".git"))
+        return "the current directory lies in a .git, whose files make git run commands";
     for (size_t i = 0; i < 2; i++) {
         if (host->home[i] != NULL && policy_path_beneath(host->home[i], host->cwd))
             return "the current directory holds a whole home directory";
@@ -347,7 +360,7 @@ static const char *wrong_cwd(const struct host *host)
 int plan_check_cwd(struct plan_build *b)
 {
     const struct host *host = b->request->host;
-    const char *why = wrong_cwd(host);
+    const char *why = wrong_cwd(host, &b->policy);
     if (why == NULL)
         return 0;
     err_set(b->err, CORDON_ERROR_POLICY, CORDON_LAYER_PLAN, 0, "make the current directory writable",

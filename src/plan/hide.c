@@ -5,6 +5,7 @@
 #include "plan/build.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 
 /* Something of the host's that is seen inside. */
@@ -96,11 +97,13 @@ static int refuse(struct hiding *h, const struct glob *g, const char *why, const
     return -EINVAL;
 }
 
-/* Another tree, and not `t`, is what is seen at a place beneath `t`. */
+/* Another tree, and not `t`, is what is seen at a place beneath `t`, whatever the host has. */
 static bool is_covered(const struct hiding *h, const struct tree *t, const char *place)
 {
     for (size_t i = 0; i < h->tree_count; i++) {
         const struct tree *other = &h->trees[i];
+        if ((other->flags & (STEP_OPTIONAL | STEP_INNER)) == STEP_OPTIONAL)
+            continue; /* it may be missing */
         if (strlen(other->target) > strlen(t->target) && beneath(place, other->target) != NULL)
             return true;
     }
@@ -159,12 +162,38 @@ static int hide_in_other(struct hiding *h, const struct tree *t, const struct tr
     return is_covered(h, other, place) ? 0 : add_hide(h, other, prefix, g, states);
 }
 
+/*
+ * Where a glob of all binds stands at the root of one, which may be in the midst of what it names; true
+ * if it names the root itself. What lies above is not shown, so it does not count.
+ */
+static bool reaches_root(const struct glob *g, glob_states *states, const char *path)
+{
+    char name[NAME_MAX + 1];
+    bool ended = false;
+    for (path += strspn(path, "/"); *path != '\0'; path += strspn(path, "/")) {
+        const size_t len = strcspn(path, "/");
+        if (len >= sizeof name)
+            return false; /* no file has such a name */
+        memcpy(name, path, len);
+        name[len] = '\0';
+        ended = glob_step(g, states, name);
+        path += len;
+    }
+    return ended;
+}
+
 static int hide_in(struct hiding *h, const struct tree *t, const struct glob *g, bool *found)
 {
     glob_states states = glob_begin(g);
     if (is_glob_of_all(g)) {
+        const struct plan_step *step = &h->b->plan->steps[t->step];
+        glob_states by_source = states;
         if ((t->flags & STEP_LISTED) == 0)
             return 0;
+        if (reaches_root(g, &states, t->target) ||
+            ((t->flags & STEP_FD) == 0 && reaches_root(g, &by_source, step->source)))
+            return refuse(h, g, "nothing of a bind would be left", "leave out the bind");
+        states |= by_source;
     } else if (glob_follow(g, &states, t->target)) {
         return t->of_host || (t->flags & STEP_INNER) != 0
                    ? 0

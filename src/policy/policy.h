@@ -209,9 +209,10 @@ void policy_warnings(const struct policy *policy, policy_warning_fn *warn, void 
 
 /*
  * Whether `policy` asks for nothing beyond `ceiling`: no path, variable, limit or loosening that
- * the ceiling does not grant. `err->subject` points at the first excess.
+ * the ceiling does not grant. `err->subject` points at the first excess. `cwd` is the caller's own
+ * directory; NULL: unknown.
  */
-int policy_within(const struct policy *policy, const struct policy *ceiling,
+int policy_within(const struct policy *policy, const struct policy *ceiling, const char *cwd,
                   struct cordon_error *err);
 
 /* `path` is `dir` or beneath it; both normalised. */

@@ -25,6 +25,11 @@ void project_config_default(struct project_config *config)
     *config = defaults;
 }
 
+bool project_config_names_caches(const struct project_config *config)
+{
+    return config->caches.items != defaults.caches.items;
+}
+
 /* NULL, or why the path cannot be one beneath the root. */
 static const char *path_wrong(const char *path)
 {

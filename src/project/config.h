@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/arena.h"
@@ -33,6 +34,9 @@ struct project_config {
 
 /* Without a file: the defaults, in static memory. */
 void project_config_default(struct project_config *config);
+
+/* Others than the default ones. */
+bool project_config_names_caches(const struct project_config *config);
 
 /* The fields that `text` names replace the defaults. What is refused says pointer and line:column. */
 int project_config_parse(struct project_config *config, struct arena *arena, const char *text,

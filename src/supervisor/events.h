@@ -17,7 +17,7 @@ enum tag {
     TAG_INPUT_PIPE
 };
 
-/* Adds or removes; false if this kind of descriptor cannot be polled. */
+/* Adds or removes; false if this kind of descriptor cannot be polled, or if the kernel has no room: that ends the run. */
 bool supervisor_arm(struct supervisor *s, int fd, unsigned tag, uint32_t events, bool *armed, bool want);
 
 /* The error of the result: the set-up failed. */
@@ -52,7 +52,7 @@ void clock_look(struct supervisor *s);
 /* A polite request to everything inside, and a date for the end of politeness. */
 void clock_ask_to_end(struct supervisor *s, int sig);
 
-void listening_begin(struct supervisor *s);
+bool listening_begin(struct supervisor *s);
 /* Nobody is left to listen to: it has a moment to write down what it saw last. */
 void listening_last(struct supervisor *s);
 void listening_tell(struct supervisor *s);

@@ -6,13 +6,12 @@
 
 #define LISTEN_US 1000000 /* how often it is looked after */
 
-void listening_begin(struct supervisor *s)
+bool listening_begin(struct supervisor *s)
 {
-    bool armed = false;
-    supervisor_arm(s, s->listener.pidfd, TAG_LISTENER, EPOLLIN, &armed, true);
-    armed = false;
-    supervisor_arm(s, s->listener.event, TAG_VIOLATION, EPOLLIN, &armed, true);
+    bool armed[2] = {false, false};
     s->listen_us = s->started_us + LISTEN_US;
+    return supervisor_arm(s, s->listener.pidfd, TAG_LISTENER, EPOLLIN, &armed[0], true) &&
+           supervisor_arm(s, s->listener.event, TAG_VIOLATION, EPOLLIN, &armed[1], true);
 }
 
 void listening_last(struct supervisor *s)

@@ -64,7 +64,12 @@ static void account(struct stream *s, size_t n)
 {
     struct result_stream *record = s->record;
     const uint64_t most = s->cap < s->capture_cap ? s->cap : s->capture_cap;
-    const size_t captured = s->capture ? within(most, record->bytes, n) : 0;
+    size_t captured = s->capture ? within(most, record->bytes, n) : 0;
+    buf_append(&record->captured, s->pending, captured);
+    if (captured > 0 && record->captured.failed) {
+        s->error = ENOMEM;
+        captured = 0;
+    }
     const size_t passed = s->cap_passing ? within(s->cap, record->bytes, n) : n;
     const size_t kept = s->capture ? captured : passed;
 
@@ -73,7 +78,6 @@ static void account(struct stream *s, size_t n)
     record->truncated = record->truncated || kept < n;
     if (kept > 0)
         record->ends_line = s->pending[kept - 1] == '\n';
-    buf_append(&record->captured, s->pending, captured);
     s->start = 0;
     s->end = s->to < 0 || s->broken ? 0 : passed;
 }
@@ -100,10 +104,11 @@ int stream_read(struct stream *s)
     if (stream_pending(s))
         return 0;
     ssize_t n = stream_fill(s->from, &s->pending);
-    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+    const int errnum = n < 0 ? errno : 0;
+    if (errnum == EAGAIN || errnum == EINTR)
         return 0;
-    if (n < 0 && errno == ENOMEM) {
-        s->error = ENOMEM;
+    if (errnum != 0 && (errnum != EIO || !isatty(s->from))) { /* EIO is how a terminal ends */
+        s->error = errnum;
         s->record->truncated = true;
     }
     if (n <= 0) {

@@ -23,8 +23,13 @@ bool supervisor_arm(struct supervisor *s, int fd, unsigned tag, uint32_t events,
     struct epoll_event event = {.events = events, .data.u32 = tag};
     if (fd < 0 || *armed == want)
         return true;
-    if (epoll_ctl(s->epoll, want ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, fd, &event) < 0 && want)
+    if (epoll_ctl(s->epoll, want ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, fd, &event) < 0 && want) {
+        if (errno == ENOMEM || errno == ENOSPC) { /* what is not heard of would be waited for without end */
+            supervisor_fail(s, errno, "wait for events", "epoll_ctl");
+            supervisor_kill(s);
+        }
         return false;
+    }
     *armed = want;
     return true;
 }
@@ -164,6 +169,14 @@ static int word_bwrap(struct supervisor *s)
     return r;
 }
 
+/* The end of init, and the listener. */
+static bool hear(struct supervisor *s)
+{
+    bool armed = false;
+    return supervisor_arm(s, s->spawn.pidfd, TAG_INIT, EPOLLIN, &armed, true) &&
+           (!s->plan->listen || listening_begin(s));
+}
+
 static int attempt(struct supervisor *s)
 {
     const struct plan *plan = s->plan;
@@ -181,6 +194,8 @@ static int attempt(struct supervisor *s)
         r = spawn_start(&s->spawn, &s->result->error);
         if (r == 0 && plan->bwrap != NULL)
             r = word_bwrap(s);
+        if (r == 0 && !hear(s))
+            r = -ENOMEM;
     }
     fd_close(&s->spawn.stdio[1]);
     fd_close(&s->spawn.stdio[2]);
@@ -196,10 +211,6 @@ static int attempt(struct supervisor *s)
         return r;
     }
 
-    bool armed = false;
-    supervisor_arm(s, s->spawn.pidfd, TAG_INIT, EPOLLIN, &armed, true);
-    if (plan->listen)
-        listening_begin(s);
     clock_begin(s);
     nudge_collector(s);
     if (plan->use_cgroup) /* while the children begin */

@@ -88,8 +88,9 @@ def test_i06_work_is_private_empty_and_gone(place):
 
 def test_i06_two_runs_do_not_share_work_or_tmp():
     assert run("--", "sh", "-c", "touch /tmp/a /work/a /dev/shm/a").rc == 0
-    assert run("--", "sh", "-c", "ls /tmp /work /dev/shm").doc["stdout"].split() == \
-        ["/dev/shm:", "/tmp:", "/work:"]
+    # Not by ls, which needs statx(): these tests also run where that is refused.
+    assert run("--", "sh", "-c", "echo /tmp/* /work/* /dev/shm/*").doc["stdout"].split() == \
+        ["/tmp/*", "/work/*", "/dev/shm/*"]
 
 
 def test_i07_missing_source(place):
@@ -195,7 +196,7 @@ def test_many_binds(place):
     for i in range(150):
         (place / str(i)).mkdir()
         args += ["--ro", f"{place}/{i}:/many/{i}"]
-    r = run(*args, "--", "sh", "-c", "ls /many | wc -l")
+    r = run(*args, "--", "sh", "-c", "set -- /many/*; echo $#")
     assert r.doc["stdout"].strip() == "150", r.told()
 
 

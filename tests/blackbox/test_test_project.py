@@ -1,4 +1,5 @@
 """`cordon test`: the root, the configuration, the command and cordon.json (T11 to T19, T21, T22)."""
+import json
 import os
 import pathlib
 import shutil
@@ -235,3 +236,15 @@ def test_within_holds_for_what_cordon_json_asks(project):
     (project / "ceiling.json").write_text('{"version": 1, "extends": "test"}')
     r = run_test(project, "--within", "ceiling.json", "--", "true", code=2)
     assert b"/fs/rw" in r.err, r.told()
+
+
+def test_a_ceiling_grants_no_caches_that_cordon_json_names(project):
+    write_to_src = ("--", "sh", "-c", "echo changed > src/cached")
+    (project / "src").mkdir(exist_ok=True)
+    (project / "cordon.json").write_text('{"test": {"caches": ["src"]}}')
+    assert run_test(project, *write_to_src).rc == 0 and (project / "src/cached").exists()
+    (project / "src/cached").unlink()
+    (project / "ceiling.json").write_text(json.dumps(
+        {"version": 1, "extends": "test", "fs": {"rw": [str(project / "tests")]}}))
+    r = run_test(project, "--within", "ceiling.json", *write_to_src, code=2)
+    assert b"/test/caches" in r.err and not (project / "src/cached").exists(), r.told()

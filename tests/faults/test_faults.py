@@ -151,7 +151,7 @@ def wrong(r):
     ended = doc["stdout"].endswith("end\n")
     if doc["status"] == "INTERNAL_ERROR":
         return "it ran although it was refused" if doc["stdout"] else None
-    if doc["status"] == "OK" and not ended:
+    if doc["status"] == "OK" and not ended and not doc["stdout_truncated"]:
         return "OK, and output is missing"
     if doc["status"] not in ("OK", "SPAWN_FAILED", "NONZERO_EXIT", "KILLED_KILL", "SIGNALED", "TIMEOUT"):
         return f"status {doc['status']}"

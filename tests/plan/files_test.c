@@ -179,6 +179,22 @@ TEST(a_protected_name_that_a_bind_names_is_what_the_bind_says)
     arena_free(&i.arena);
 }
 
+TEST(a_bind_that_may_be_missing_uncovers_no_protected_name)
+{
+    struct invented i = invented(PROFILE_AGENT);
+    bind_in(&i, &i.policy.rw, "/srv/repo", "/srv/repo");
+    bind_in(&i, &i.policy.rw, "/none", "/srv/repo/.git/hooks");
+    i.policy.rw.items[1].optional = true;
+    CHECK_INT(compile(&i), 0);
+    const struct plan_step *last = NULL;
+    for (size_t k = 0; k < i.plan.step_count; k++) {
+        if (strcmp(i.plan.steps[k].target, "srv/repo/.git/hooks") == 0)
+            last = &i.plan.steps[k];
+    }
+    CHECK(last != NULL && (last->flags & STEP_RDONLY) != 0);
+    arena_free(&i.arena);
+}
+
 TEST(a_writable_bind_above_a_protected_name_does_not_uncover_it)
 {
     struct invented i = invented(PROFILE_AGENT);
@@ -278,6 +294,10 @@ TEST(agent_and_limits_refuse_the_root_and_a_home_as_the_writable_directory)
         refuses_cwd(both[k], "/", "the current directory belongs to the system");
         refuses_cwd(both[k], "/home/ann", "the current directory holds a whole home directory");
         refuses_cwd(both[k], NULL, "the current directory no longer exists");
+    }
+    static const char *const gits[] = {"/home/ann/proj/.git", "/home/ann/proj/.git/refs"};
+    for (size_t k = 0; k < 2; k++) {
+        refuses_cwd(PROFILE_AGENT, gits[k], "the current directory lies in a .git, whose files make git run commands");
         refuses_cwd(both[k], "/dev", "the sandbox has a /proc and a /dev of its own");
         refuses_cwd(both[k], "/proc/self", "the sandbox has a /proc and a /dev of its own");
     }

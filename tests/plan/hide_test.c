@@ -50,6 +50,42 @@ TEST(and_in_every_other_tree_of_the_same_files)
     arena_free(&i.arena);
 }
 
+TEST(a_bind_that_may_be_missing_hides_nothing)
+{
+    struct invented i = hiding("/data/a/.env");
+    bind_in(&i, &i.policy.ro, "/srv/in", "/data");
+    bind_in(&i, &i.policy.ro, "/none", "/data/a");
+    CHECK_INT(compile(&i), 0);
+    CHECK(at(&i, "data") == NULL && at(&i, "data/a") != NULL); /* what is there covers */
+    i.policy.ro.items[1].optional = true;
+    i.plan.hide_count = 0;
+    CHECK_INT(compile(&i), 0);
+    CHECK(at(&i, "data") != NULL && at(&i, "data/a") != NULL);
+    arena_free(&i.arena);
+}
+
+TEST(a_glob_goes_on_in_a_bind_whose_root_is_in_the_midst_of_it)
+{
+    static const char *const places[][2] = {{"/srv/in/secrets", "/data"}, {"/srv/in", "/secrets"}};
+    for (size_t k = 0; k < 2; k++) { /* by its name on the host, and by the one inside */
+        struct invented i = hiding("**/secrets/key");
+        bind_in(&i, &i.policy.ro, places[k][0], places[k][1]);
+        CHECK_INT(compile(&i), 0);
+        glob_states states = at(&i, places[k][1] + 1)->states;
+        CHECK(glob_follow(at(&i, places[k][1] + 1)->glob, &states, "key"));
+        arena_free(&i.arena);
+    }
+    struct invented i = hiding("**/secrets/key");
+    bind_in(&i, &i.policy.ro, "/srv/in/secrets/key", "/data");
+    CHECK(compile(&i) < 0);
+    CHECK_STR(i.err.why, "nothing of a bind would be left");
+    arena_free(&i.arena);
+    i = hiding("**/srv"); /* above the bind: nobody sees it */
+    bind_in(&i, &i.policy.ro, "/srv/in", "/srv/in");
+    CHECK_INT(compile(&i), 0);
+    arena_free(&i.arena);
+}
+
 TEST(mounts_inside_a_read_only_tree_come_on_top_of_the_overlay)
 {
     struct invented i = hiding("**/.env");

@@ -1,0 +1,223 @@
+/* The ceiling's word on files: what a policy may show, and what it may make writable. */
+#include <stdio.h>
+#include <string.h>
+
+#include "policy/within.h"
+
+/* Absolute ones, and those that count from the root of each bind. */
+static bool hides(const struct policy *ceiling, bool absolute)
+{
+    for (size_t i = 0; i < ceiling->hide.count; i++) {
+        if ((ceiling->hide.items[i][0] == '/') == absolute)
+            return true;
+    }
+    return false;
+}
+
+/* What follows `dir` in a path beneath it: "" or "/...". */
+static const char *rest(const char *path, const char *dir)
+{
+    const size_t len = strlen(path) > 1 && strlen(dir) == 1 ? 0 : strlen(dir);
+    return path + len;
+}
+
+/* `wanted` appears inside where `granted` would have shown it. */
+static bool same_place(const struct policy_bind *wanted, const struct policy_bind *granted)
+{
+    return policy_path_beneath(wanted->sandbox, granted->sandbox) &&
+           strcmp(rest(wanted->host, granted->host), rest(wanted->sandbox, granted->sandbox)) == 0;
+}
+
+/* One of both, as rest() gives them, lies in the other. */
+static bool overlap(const char *a, const char *b)
+{
+    return a[0] == '\0' || b[0] == '\0' || policy_path_beneath(a, b) || policy_path_beneath(b, a);
+}
+
+static bool has_bind(const struct policy_binds *list, const struct policy_bind *bind)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        if (strcmp(list->items[i].host, bind->host) == 0 && strcmp(list->items[i].sandbox, bind->sandbox) == 0)
+            return true;
+    }
+    return false;
+}
+
+/*
+ * An entry of the ceiling that is mounted over a part of `granted` takes that part back: nothing in it may
+ * be wanted, and a tree around it must come with the same entry at its place.
+ */
+static bool respects_cover(const struct policy *p, const struct policy_binds *covers, bool same,
+                           const struct policy_bind *granted, const struct policy_bind *wanted)
+{
+    const char *part = rest(wanted->host, granted->host);
+    for (size_t i = 0; i < covers->count; i++) {
+        const struct policy_bind *cover = &covers->items[i];
+        if (!policy_path_beneath(cover->sandbox, granted->sandbox) || strcmp(cover->sandbox, granted->sandbox) == 0 ||
+            (policy_path_beneath(cover->host, granted->host) && same_place(cover, granted)))
+            continue;
+        const char *covered = rest(cover->sandbox, granted->sandbox);
+        if (!overlap(part, covered))
+            continue;
+        if (!same || (part[0] != '\0' && policy_path_beneath(part, covered)) ||
+            (!has_bind(&p->ro, cover) && !has_bind(&p->rw, cover)))
+            return false;
+    }
+    return true;
+}
+
+/*
+ * Where a granted path appears is the asker's own business, unless the ceiling hides places: seen
+ * elsewhere they would not be hidden. A glob counts from the root of a bind: with one a part of what
+ * is granted is not granted, for a hidden name may begin above it.
+ */
+static bool covers(const struct policy *p, const struct policy *ceiling, const struct policy_bind *granted,
+                   const struct policy_bind *wanted)
+{
+    if (!policy_path_beneath(wanted->host, granted->host))
+        return false;
+    const bool same = same_place(wanted, granted);
+    return (same || !hides(ceiling, true)) &&
+           (strcmp(wanted->host, granted->host) == 0 || !hides(ceiling, false)) &&
+           respects_cover(p, &ceiling->ro, same, granted, wanted) &&
+           respects_cover(p, &ceiling->rw, same, granted, wanted);
+}
+
+/* Guard mode shows the host for reading, but for what it has of its own in these places. */
+static bool guard_shows(const struct policy *ceiling, const char *host)
+{
+    const char *const own[] = {"/dev", "/proc", "/run", "/var/run", ceiling->private_tmp ? "/tmp" : "/tmp/.X11-unix"};
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
+        if (policy_path_beneath(host, own[i]) || policy_path_beneath(own[i], host))
+            return false;
+    }
+    return true;
+}
+
+static bool readable(const struct policy *p, const struct policy *ceiling, const struct policy_bind *wanted)
+{
+    static const struct policy_bind whole = {.host = "/", .sandbox = "/"};
+    const struct policy_binds *lists[] = {&ceiling->ro, &ceiling->rw};
+    for (size_t k = 0; k < 2; k++) {
+        for (size_t i = 0; i < lists[k]->count; i++) {
+            if (covers(p, ceiling, &lists[k]->items[i], wanted))
+                return true;
+        }
+    }
+    return ceiling->fs_mode == FS_GUARD && guard_shows(ceiling, wanted->host) && covers(p, ceiling, &whole, wanted);
+}
+
+static bool has_read_only(const struct policy *p, const char *host, const struct policy_bind *tree)
+{
+    for (size_t i = 0; i < p->ro.count; i++) {
+        if (strcmp(p->ro.items[i].host, host) == 0 && same_place(&p->ro.items[i], tree))
+            return true;
+    }
+    return false;
+}
+
+/*
+ * A read-only entry within a writable tree of the ceiling takes a part of the grant back: nothing
+ * beneath it may be wanted, and a tree around it must come with the same entry.
+ */
+static bool respects_read_only(const struct policy *p, const struct policy *ceiling,
+                               const struct policy_bind *granted, const struct policy_bind *wanted)
+{
+    for (size_t i = 0; i < ceiling->ro.count; i++) {
+        const struct policy_bind *kept = &ceiling->ro.items[i];
+        if (!policy_path_beneath(kept->host, granted->host) || !same_place(kept, granted))
+            continue;
+        if (policy_path_beneath(kept->host, wanted->host)) {
+            if (!has_read_only(p, kept->host, wanted))
+                return false;
+        } else if (policy_path_beneath(wanted->host, kept->host)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool writable(const struct policy *p, const struct policy *ceiling,
+                     const struct policy_bind *wanted)
+{
+    for (size_t i = 0; i < ceiling->rw.count; i++) {
+        const struct policy_bind *granted = &ceiling->rw.items[i];
+        /* Protected names count from the root of a writable tree; a part of it has another root. */
+        const bool whole = ceiling->protect.count == 0 || strcmp(wanted->host, granted->host) == 0;
+        if (whole && covers(p, ceiling, granted, wanted) &&
+            respects_read_only(p, ceiling, granted, wanted))
+            return true;
+    }
+    return false;
+}
+
+static int check_binds(const struct policy *p, const struct policy *ceiling,
+                       struct cordon_error *err)
+{
+    char pointer[64];
+    for (size_t i = 0; i < p->rw.count; i++) {
+        snprintf(pointer, sizeof pointer, "/fs/rw/%zu", i);
+        if (!writable(p, ceiling, &p->rw.items[i]))
+            return within_exceeds(err, pointer,
+                                  "the ceiling grants no writing there, or not to all of it");
+    }
+    for (size_t i = 0; i < p->ro.count; i++) {
+        snprintf(pointer, sizeof pointer, "/fs/ro/%zu", i);
+        if (!readable(p, ceiling, &p->ro.items[i]))
+            return within_exceeds(err, pointer, "the ceiling grants no reading there, or not of all of it");
+    }
+    return 0;
+}
+
+static bool work_granted(const struct policy *p, const struct policy *ceiling)
+{
+    if (p->work != WORK_HOST)
+        return true;
+    if (ceiling->work == WORK_HOST && strcmp(p->work_host, ceiling->work_host) == 0)
+        return true;
+    const struct policy_bind wanted = {.host = p->work_host, .sandbox = "/work"};
+    return writable(p, ceiling, &wanted);
+}
+
+/* What the ceiling mounts within the current directory is not that directory's own. */
+static bool cwd_granted(const struct policy *p, const struct policy *ceiling, const char *cwd)
+{
+    const struct policy_binds *granted[] = {&ceiling->ro, &ceiling->rw};
+    const struct policy_binds *wanted[] = {&p->ro, &p->rw};
+    if (!ceiling->rw_cwd)
+        return false;
+    for (size_t k = 0; k < 2; k++) {
+        for (size_t i = 0; i < granted[k]->count; i++) {
+            const struct policy_bind *bind = &granted[k]->items[i];
+            const bool own = k == 1 && strcmp(bind->host, bind->sandbox) == 0;
+            if (!own && (cwd == NULL || policy_path_beneath(bind->sandbox, cwd)) && !has_bind(wanted[k], bind))
+                return false;
+        }
+    }
+    return true;
+}
+
+int within_files(const struct policy *p, const struct policy *ceiling, const char *cwd, struct cordon_error *err)
+{
+    const bool whole = ceiling->fs_mode == FS_GUARD;
+    if (p->fs_mode == FS_GUARD && !whole)
+        return within_exceeds(err, "/fs/mode", "guard mode shows the whole host; the ceiling does not");
+    if (p->fs_mode == FS_GUARD && ceiling->private_tmp && !p->private_tmp)
+        return within_exceeds(err, "/fs/private_tmp", "the ceiling does not show the host's /tmp");
+    if (p->fs_mode == FS_VIEW && p->system_ro && !ceiling->system_ro && !whole)
+        return within_exceeds(err, "/fs/system_ro", "the ceiling does not show the system");
+    if (p->rw_cwd && !cwd_granted(p, ceiling, cwd))
+        return within_exceeds(err, "/fs/rw_cwd",
+                              "the ceiling does not make the current directory writable, or not all of it");
+    int r = check_binds(p, ceiling, err);
+    if (r < 0)
+        return r;
+    if (!work_granted(p, ceiling))
+        return within_exceeds(err, "/fs/work", "the ceiling grants no writing to that directory");
+    if (!within_keeps_names(&p->hide, &ceiling->hide))
+        return within_exceeds(err, "/fs/hide", "the ceiling hides a path that this policy does not hide");
+    const bool writes = p->rw_cwd || p->rw.count > 0 || p->work == WORK_HOST;
+    if (writes && !within_keeps_names(&p->protect, &ceiling->protect))
+        return within_exceeds(err, "/fs/protect", "the ceiling protects a name that this policy does not");
+    return 0;
+}
