@@ -72,6 +72,16 @@ class Report(NamedTuple):
     status: Optional[int]  # with them; minus a signal; None: somebody else in this process has taken it
 
 
+def _read(line: str) -> dict[str, Any]:
+    """Only what a module returned can hold a number that Python refuses to read: it is no answer then."""
+    try:
+        document: dict[str, Any] = json.loads(line)
+    except ValueError as error:
+        document = json.loads(line, parse_int=lambda digits: int(digits[:20]))
+        document.update(status="OUTPUT_PARSE_FAILED", rc=65, value=None, reason=f"the value cannot be read: {error}")
+    return document
+
+
 class Sandbox:
     """
     One run of the command. release() belongs to its end; if it is forgotten, what runs inside is
@@ -158,7 +168,7 @@ class Sandbox:
         line = self._document()
         if line is None:
             return Report(None, b"".join(self._chunks).decode(errors="replace"), self._wait())
-        document: dict[str, Any] = json.loads(line.decode())
+        document = _read(line.decode())
         version = document["cordon"]["version"]
         if not version.startswith(INTERFACE):
             raise LibraryError(f"{program()} has version {version}, this package needs {INTERFACE}x")
