@@ -29,7 +29,7 @@ bool plan_bare_details(const struct plan *plan, enum capability c, struct plan_w
         return privileges(plan, out);
     case CAP_ENVIRONMENT:
         return SAY("init holds no copy of the caller's and cannot be read; Landlock keeps processes "
-                   "outside closed");
+                   "outside closed%s", plan_inherited(plan->policy));
     case CAP_PROCESSES:
         return SAY("init killed until it had no child left, while forks were refused; numbers of the "
                    "host's processes can be asked for, but not signalled");

@@ -34,6 +34,8 @@ bool plan_bwrap_details(const struct plan *plan, enum capability c, struct plan_
 
 /* Sockets in the file system, which are reached by whoever can name them: words, or "". */
 const char *plan_named_sockets(const struct policy *policy);
+/* What a policy that inherits the environment means for it. */
+const char *plan_inherited(const struct policy *policy);
 
 /* The same for the backends that know only POSIX. */
 int plan_build_portable_files(struct plan_build *b);

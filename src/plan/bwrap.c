@@ -42,7 +42,7 @@ bool plan_bwrap_details(const struct plan *plan, enum capability c, struct plan_
                                                     : "; protected names that do not exist yet are not covered");
     case CAP_ENVIRONMENT:
         return SAY("bwrap starts with none and sets the listed variables, and PWD; init holds no copy of the "
-                   "caller's and is outside");
+                   "caller's and is outside%s", plan_inherited(plan->policy));
     case CAP_SYSCALLS:
         return SAY("allow list, all architectures; a forbidden call %s; ptrace and its like are refused: bwrap's "
                    "pid 1 has no filter", plan->on_forbidden == FORBIDDEN_ERRNO ? "fails" : "kills");

@@ -97,6 +97,11 @@ const char *plan_named_sockets(const struct policy *policy)
     return "";
 }
 
+const char *plan_inherited(const struct policy *policy)
+{
+    return policy->env.inherit ? "; the policy passes on all variables but the denied ones" : "";
+}
+
 #define SAY(...) snprintf(out->details, sizeof out->details, __VA_ARGS__)
 
 static void limit_details(const struct plan *plan, enum capability c, struct plan_words *out)
@@ -212,8 +217,8 @@ static void details(const struct plan *plan, enum capability c, struct plan_word
                 plan->host->groups);
         return;
     case CAP_ENVIRONMENT:
-        SAY("init holds no copy of the caller's and cannot be read%s",
-            !plan->host_proc ? "" : "; Landlock keeps processes outside closed");
+        SAY("init holds no copy of the caller's and cannot be read%s%s",
+            !plan->host_proc ? "" : "; Landlock keeps processes outside closed", plan_inherited(plan->policy));
         return;
     case CAP_PROCESSES:
         SAY("the kernel ends all with init; init was the last one and was reaped%s",

@@ -76,6 +76,18 @@ TEST(details_say_how_well_a_limit_holds)
     arena_free(&i.arena);
 }
 
+TEST(details_say_what_a_guard_leaves_open)
+{
+    struct invented i = invented(PROFILE_LIMITS);
+    CHECK_INT(compile(&i), 0);
+    says(&i, CAP_ENVIRONMENT, "all variables but the denied ones");
+    says(&i, CAP_IPC, "sockets and fifos outside /run can");
+    bind_in(&i, &i.policy.ro, "/run/user", "/run/user");
+    CHECK_INT(compile(&i), 0);
+    says(&i, CAP_IPC, "sockets and fifos can");
+    arena_free(&i.arena);
+}
+
 TEST(details_say_what_is_weaker)
 {
     struct invented i = invented(PROFILE_STAGE);
