@@ -87,6 +87,7 @@ LACKS = {
         ("blackbox/test_filesystem.py::test_i05_files_written_belong*", OWNERS),
         ("blackbox/test_filesystem.py::test_i05_a_private_directory*", OWNERS),
         ("blackbox/test_filesystem.py::test_the_agent_profile_writes*", OWNERS),
+        ("blackbox/test_filesystem.py::test_what_is_hidden*", "only native hides names, others refuse in words"),
         ("blackbox/test_identity.py::test_i13_new_session", "the session is that of bwrap's pid 1"),
         ("escape/test_devices.py::test_random_cannot_be_written", "without Landlock the node's mode decides"),
         ("escape/test_own_binary.py::*", COVERED),

@@ -66,7 +66,8 @@ const char *cordon_layer_name(int layer);
 
 /*
  * "<what> '<subject>': <why>", and the remedy on a second line if there is one, with every
- * control character escaped. Like snprintf: the length it needs, always terminated.
+ * control character escaped. Like snprintf: the length it needs, always terminated. NULL is no
+ * error: an empty text.
  */
 size_t cordon_error_format(const struct cordon_error *err, char *out, size_t size);
 

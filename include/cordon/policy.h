@@ -12,7 +12,10 @@ extern "C" {
 
 struct cordon_policy;
 
-/* Everywhere: NULL or a negative errno on failure, with `err` (which may be NULL) filled. */
+/*
+ * Everywhere: NULL or a negative errno on failure, with `err` (which may be NULL) filled. A policy
+ * that is NULL, because it could not be made, is an error (EINVAL) here and in a run.
+ */
 
 /* A built-in profile: "stage", "module", "limits", "test" or "agent". */
 struct cordon_policy *cordon_policy_new(const char *profile, struct cordon_error *err);
@@ -45,7 +48,7 @@ int cordon_policy_set_net(struct cordon_policy *policy, const char *net, struct 
 /* Run although something asked for cannot be enforced; the result then says what. */
 void cordon_policy_allow_partial(struct cordon_policy *policy, int allow);
 
-/* The document in its normal form; to be freed with free(). NULL: out of memory. */
+/* The document in its normal form; to be freed with free(). NULL: no policy, or out of memory. */
 char *cordon_policy_json(const struct cordon_policy *policy);
 
 #pragma GCC visibility pop

@@ -10,6 +10,7 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
+/* Of the functions below each takes NULL as the result of a run that was not: INTERNAL_ERROR. */
 struct cordon_result;
 
 /* What the ledger says of one capability. The strings live as long as the result. */
@@ -38,7 +39,7 @@ int cordon_result_enforced(const struct cordon_result *result, const char *capab
 /* Why nothing ran (status INTERNAL_ERROR, SPAWN_FAILED); NULL: it ran. */
 const struct cordon_error *cordon_result_error(const struct cordon_result *result);
 
-/* The whole document, as `cordon run --json` prints it. Lives as long as the result. */
+/* The whole document, as `cordon run --json` prints it. Lives as long as the result. NULL for NULL. */
 const char *cordon_result_json(const struct cordon_result *result);
 
 void cordon_result_free(struct cordon_result *result); /* NULL is fine */

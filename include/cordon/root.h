@@ -9,7 +9,8 @@
  *            home). ".." is lexical and stops at the top of its base.
  * Errors     every function returns 0 or a negative errno, and fills `err` (which may be NULL)
  *            with the shape Node users know. The text is made of the request alone: no host path
- *            is ever in it.
+ *            is ever in it. A root or a watch that is NULL, because it could not be opened, is an
+ *            error (EINVAL).
  * Threads    a root may be used from any number of threads at once.
  * Ownership  results with a *_free function are the caller's to free; they hold no descriptor.
  */

@@ -13,19 +13,20 @@ extern "C" {
 
 struct cordon_sandbox;
 
-/* Zero-initialise and set what is wanted; NULL instead of it means all defaults. */
+/* Zero-initialise, set `size` and what is wanted; NULL instead of it means all defaults. */
 struct cordon_run_options {
-    const void *input;  /* standard input of the command; NULL: none */
+    size_t size;          /* sizeof (struct cordon_run_options) */
+    const void *input;    /* standard input of the command; NULL: none */
     size_t input_len;
-    char *const *env;   /* the caller's environment, of which the policy passes a part; NULL: the
-                           process's own */
+    char *const *env;     /* the caller's environment, of which the policy passes a part; NULL: the
+                             process's own */
     const char *trace_id; /* 32 hex digits; NULL: random */
 };
 
 /*
  * Runs the command and waits. The result is made even if nothing ran: its status then is
- * INTERNAL_ERROR or SPAWN_FAILED and its error says why. NULL only for a policy that contradicts
- * itself, bad arguments, or no memory.
+ * INTERNAL_ERROR or SPAWN_FAILED and its error says why. NULL only for no policy or one that
+ * contradicts itself, bad arguments, or input that cannot be kept (no memory, no descriptor).
  */
 struct cordon_result *cordon_run(const struct cordon_policy *policy, char *const argv[],
                                  const struct cordon_run_options *options, struct cordon_error *err);
@@ -34,10 +35,13 @@ struct cordon_result *cordon_run(const struct cordon_policy *policy, char *const
 struct cordon_sandbox *cordon_start(const struct cordon_policy *policy, char *const argv[],
                                     const struct cordon_run_options *options, struct cordon_error *err);
 
+/* Of the functions below each takes NULL as a sandbox whose run is over and that has no result. */
+
 /*
- * Readable when cordon_sandbox_step() has something to do; -1 with the backends posix and none, whose
- * step() is to be called from time to time. Belongs to the sandbox: take it out of
- * your event loop before cordon_sandbox_wait(), for closing alone may leave it there.
+ * Readable when cordon_sandbox_step() has something to do. -1: there is none; call step() at once,
+ * and from time to time until it says that the run is over. So it is if the run failed at once, and
+ * with the backends posix and none. Belongs to the sandbox: take it out of your event loop before
+ * cordon_sandbox_wait(), for closing alone may leave it there.
  */
 int cordon_sandbox_fd(const struct cordon_sandbox *sandbox);
 
@@ -51,7 +55,7 @@ const char *cordon_sandbox_stderr(const struct cordon_sandbox *sandbox, size_t *
 /* Ends everything inside at once; the sandbox still wants to be waited for. */
 void cordon_sandbox_kill(struct cordon_sandbox *sandbox);
 
-/* Waits for the end, frees the sandbox, gives the result. */
+/* Waits for the end, frees the sandbox, gives the result; NULL only for NULL. */
 struct cordon_result *cordon_sandbox_wait(struct cordon_sandbox *sandbox);
 
 #pragma GCC visibility pop

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/arguments.h"
 #include "api/handles.h"
 #include "module/answer.h"
 #include "module/direct.h"
@@ -90,7 +91,8 @@ static struct cordon_sandbox *start_in_sandbox(struct call *c, struct cordon_err
 {
     struct cordon_policy policy = {0};
     char **command = NULL;
-    const struct cordon_run_options run = {.input = c->input,
+    const struct cordon_run_options run = {.size = sizeof run,
+                                           .input = c->input,
                                            .input_len = c->input_len,
                                            .env = c->options.env,
                                            .trace_id = c->options.trace_id};
@@ -142,9 +144,10 @@ static int begin(struct call *c, const struct cordon_call_options *options, stru
     *err = (struct cordon_error){0};
     c->arena = ARENA_INIT(POLICY_ARENA_BYTES);
     c->root = MODULE_ROOT_INIT;
-    if (options != NULL) /* one that is older than this library ends earlier */
-        memcpy(&c->options, options, options->size < sizeof c->options ? options->size : sizeof c->options);
-    return find(c, err);
+    int r = argument_need(c->id, "no module id", err);
+    if (r == 0)
+        r = argument_options(&c->options, sizeof c->options, options, err);
+    return r < 0 ? r : find(c, err);
 }
 
 static void end(struct call *c)

@@ -56,46 +56,59 @@ void result_document(struct cordon_result *result)
         buf_free(&result->json);
 }
 
+/* Whoever got no result, and asks it nevertheless, is told so. */
+static const struct cordon_result no_result = {
+    .result = {.status = STATUS_INTERNAL_ERROR,
+               .rc = 1,
+               .reason = "there is no result",
+               .error = {.kind = CORDON_ERROR_USAGE, .errnum = EINVAL, .what = "read a result", .why = "there is none"}},
+};
+
+static const struct cordon_result *given(const struct cordon_result *result)
+{
+    return result != NULL ? result : &no_result;
+}
+
 const char *cordon_result_status(const struct cordon_result *result)
 {
-    return status_name(result->result.status);
+    return status_name(given(result)->result.status);
 }
 
 int cordon_result_rc(const struct cordon_result *result)
 {
-    return result->result.rc;
+    return given(result)->result.rc;
 }
 
 const char *cordon_result_reason(const struct cordon_result *result)
 {
-    return result->result.reason;
+    return given(result)->result.reason;
 }
 
 int cordon_result_exit_code(const struct cordon_result *result)
 {
-    return result->result.exited ? result->result.exit_code : -1;
+    return given(result)->result.exited ? given(result)->result.exit_code : -1;
 }
 
 int cordon_result_signal(const struct cordon_result *result)
 {
-    return result->result.signal;
+    return given(result)->result.signal;
 }
 
 uint64_t cordon_result_duration_ms(const struct cordon_result *result)
 {
-    return result->result.duration_ms;
+    return given(result)->result.duration_ms;
 }
 
 const char *cordon_result_stdout(const struct cordon_result *result, size_t *len)
 {
-    *len = result->result.out.captured.len;
-    return *len > 0 ? result->result.out.captured.data : "";
+    *len = given(result)->result.out.captured.len;
+    return *len > 0 ? given(result)->result.out.captured.data : "";
 }
 
 const char *cordon_result_stderr(const struct cordon_result *result, size_t *len)
 {
-    *len = result->result.err.captured.len;
-    return *len > 0 ? result->result.err.captured.data : "";
+    *len = given(result)->result.err.captured.len;
+    return *len > 0 ? given(result)->result.err.captured.data : "";
 }
 
 int cordon_result_enforced(const struct cordon_result *result, const char *capability,
@@ -104,7 +117,7 @@ int cordon_result_enforced(const struct cordon_result *result, const char *capab
     int c = capability_parse(capability);
     if (c < 0)
         return -ENOENT;
-    const struct ledger_entry *entry = &result->result.ledger.entries[c];
+    const struct ledger_entry *entry = &given(result)->result.ledger.entries[c];
     *out = (struct cordon_enforcement){.requested = ledger_requested(entry),
                                        .applied = entry->applied,
                                        .mechanism = ledger_mechanism(entry),
@@ -114,23 +127,23 @@ int cordon_result_enforced(const struct cordon_result *result, const char *capab
 
 const struct cordon_error *cordon_result_error(const struct cordon_result *result)
 {
-    return result->result.error.kind == CORDON_ERROR_NONE ? NULL : &result->result.error;
+    return given(result)->result.error.kind == CORDON_ERROR_NONE ? NULL : &given(result)->result.error;
 }
 
 const char *cordon_result_json(const struct cordon_result *result)
 {
-    return result->json.data;
+    return given(result)->json.data;
 }
 
 const char *cordon_result_value(const struct cordon_result *result, size_t *len)
 {
-    *len = result->value.len;
-    return *len > 0 ? result->value.data : NULL;
+    *len = given(result)->value.len;
+    return *len > 0 ? given(result)->value.data : NULL;
 }
 
 const char *cordon_result_module_id(const struct cordon_result *result)
 {
-    return result->module_id;
+    return given(result)->module_id;
 }
 
 void cordon_result_free(struct cordon_result *result)

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/arguments.h"
 #include "api/handles.h"
 #include "base/fd.h"
 #include "module/answer.h"
@@ -35,11 +36,15 @@ static int copy_policy(struct cordon_sandbox *s, const struct cordon_policy *pol
 }
 
 /* Input from memory: a file without a name, so that no thread has to feed a pipe. */
-static int open_input(const struct cordon_run_options *options)
+static int open_input(struct cordon_sandbox *s, const struct cordon_run_options *options, struct cordon_error *err)
 {
-    if (options == NULL || options->input == NULL)
-        return -1;
-    return fd_from_memory(options->input, options->input_len);
+    if (options->input == NULL)
+        return 0;
+    const int fd = fd_from_memory(options->input, options->input_len);
+    if (fd < 0)
+        return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, -fd, "keep the input", "");
+    s->input = fd;
+    return 0;
 }
 
 static int start(struct cordon_sandbox *s, const struct cordon_run_options *options)
@@ -49,7 +54,7 @@ static int start(struct cordon_sandbox *s, const struct cordon_run_options *opti
         .policy = &s->policy,
         .arena = &s->arena,
         .command = s->result->command,
-        .env = options != NULL && options->env != NULL ? options->env : environ,
+        .env = options->env != NULL ? options->env : environ,
         .result = &s->result->result,
         .wishes = {.input = s->input, .output = {-1, -1}, .capture = true, .ledger = true, .signals = -1},
     };
@@ -73,15 +78,11 @@ static void discard(struct cordon_sandbox *s)
     free(s);
 }
 
-struct cordon_sandbox *cordon_start(const struct cordon_policy *policy, char *const argv[],
-                                           const struct cordon_run_options *options, struct cordon_error *err)
+/* An empty one, for this command. */
+static struct cordon_sandbox *make(char *const argv[], const char *trace_id, struct cordon_error *err)
 {
-    if (argv == NULL || argv[0] == NULL) {
-        err_set(err, CORDON_ERROR_USAGE, CORDON_LAYER_PROCESS, EINVAL, "run", "an empty command");
-        return NULL;
-    }
     struct cordon_sandbox *s = calloc(1, sizeof *s);
-    struct cordon_result *result = s == NULL ? NULL : result_make(argv, options == NULL ? NULL : options->trace_id);
+    struct cordon_result *result = s == NULL ? NULL : result_make(argv, trace_id);
     if (result == NULL) {
         no_memory(err);
         free(s);
@@ -89,28 +90,50 @@ struct cordon_sandbox *cordon_start(const struct cordon_policy *policy, char *co
     }
     s->arena = ARENA_INIT(POLICY_ARENA_BYTES);
     s->result = result;
-    s->input = open_input(options);
+    s->input = -1;
+    return s;
+}
 
-    int r = s->input < -1 ? no_memory(err) : copy_policy(s, policy, err);
+static int check(const struct cordon_policy *policy, char *const argv[], struct cordon_error *err)
+{
+    if (argv == NULL || argv[0] == NULL)
+        return err_set(err, CORDON_ERROR_USAGE, CORDON_LAYER_PROCESS, EINVAL, "run", "an empty command");
+    return argument_need(policy, "no policy", err);
+}
+
+struct cordon_sandbox *cordon_start(const struct cordon_policy *policy, char *const argv[],
+                                           const struct cordon_run_options *given, struct cordon_error *err)
+{
+    struct cordon_run_options options = {0};
+    if (check(policy, argv, err) < 0 || argument_options(&options, sizeof options, given, err) < 0)
+        return NULL;
+    struct cordon_sandbox *s = make(argv, options.trace_id, err);
+    if (s == NULL)
+        return NULL;
+    int r = open_input(s, &options, err);
+    if (r == 0)
+        r = copy_policy(s, policy, err);
     if (r < 0) {
         discard(s);
         return NULL;
     }
-    result->profile = policy_profile_name(s->policy.profile);
-    if (policy_sha256(&s->policy, result->policy_sha256) < 0)
-        result->policy_sha256[0] = '\0';
-    if (start(s, options) < 0)
+    s->result->profile = policy_profile_name(s->policy.profile);
+    if (policy_sha256(&s->policy, s->result->policy_sha256) < 0)
+        s->result->policy_sha256[0] = '\0';
+    if (start(s, &options) < 0)
         s->over = true; /* the result says why */
     return s;
 }
 
 int cordon_sandbox_fd(const struct cordon_sandbox *sandbox)
 {
-    return sandbox->started ? backend_descriptor(&sandbox->run) : -1;
+    return sandbox != NULL && sandbox->started ? backend_descriptor(&sandbox->run) : -1;
 }
 
 int cordon_sandbox_step(struct cordon_sandbox *sandbox)
 {
+    if (sandbox == NULL)
+        return true;
     if (!sandbox->over)
         sandbox->over = backend_step(&sandbox->run, false);
     return sandbox->over;
@@ -118,22 +141,24 @@ int cordon_sandbox_step(struct cordon_sandbox *sandbox)
 
 const char *cordon_sandbox_stdout(const struct cordon_sandbox *sandbox, size_t *len)
 {
-    return cordon_result_stdout(sandbox->result, len);
+    return cordon_result_stdout(sandbox == NULL ? NULL : sandbox->result, len);
 }
 
 const char *cordon_sandbox_stderr(const struct cordon_sandbox *sandbox, size_t *len)
 {
-    return cordon_result_stderr(sandbox->result, len);
+    return cordon_result_stderr(sandbox == NULL ? NULL : sandbox->result, len);
 }
 
 void cordon_sandbox_kill(struct cordon_sandbox *sandbox)
 {
-    if (!sandbox->over)
+    if (sandbox != NULL && !sandbox->over)
         backend_kill(&sandbox->run);
 }
 
 struct cordon_result *cordon_sandbox_wait(struct cordon_sandbox *sandbox)
 {
+    if (sandbox == NULL)
+        return NULL;
     while (!sandbox->over)
         sandbox->over = backend_step(&sandbox->run, true);
     struct cordon_result *result = sandbox->result;

@@ -88,6 +88,8 @@ size_t cordon_error_format(const struct cordon_error *err, char *out, size_t siz
     size_t used = 0;
     if (size > 0)
         out[0] = '\0';
+    if (err == NULL)
+        return 0;
     put(out, size, &used, err->what);
     if (err->subject[0] != '\0') {
         put_raw(out, size, &used, " '");

@@ -275,7 +275,7 @@ static const struct option run_options_table[] = {
      apply_only_word, OPT(format_text), "text", false},
     {"trace-id", "ID", "32 hex digits for the result", apply_trace_id, OPT(trace_id), NULL, false},
     {"progress", NULL, "a live line on a terminal", option_flag, OPT(progress), NULL, false},
-    {"quiet", NULL, "no warnings", option_flag, OPT(quiet), NULL, false},
+    {"quiet", NULL, "no warnings, no word about a limit", option_flag, OPT(quiet), NULL, false},
     {"dry-run", NULL, "print the plan, run nothing", option_flag, OPT(dry_run), NULL, false},
     {"help", NULL, "this text", option_flag, OPT(help), NULL, true},
 };

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "cli/quantity.h"
 #include "plan/system_files.h"
 
 #define LABEL "%-14s"
@@ -68,31 +69,6 @@ static void binds(struct buf *out, const char *label, const struct policy_binds 
     }
 }
 
-static const char *quantity(char *room, size_t size, uint64_t value, enum policy_unit unit)
-{
-    static const char *const steps[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
-    unsigned step = 0;
-    if (value == POLICY_UNLIMITED)
-        return "no limit";
-    switch (unit) {
-    case UNIT_MS:
-        if (value % 1000 == 0)
-            snprintf(room, size, "%llu s", (unsigned long long)(value / 1000));
-        else
-            snprintf(room, size, "%llu ms", (unsigned long long)value);
-        break;
-    case UNIT_BYTES:
-        for (; value % 1024 == 0 && value != 0 && step < 4; step++)
-            value /= 1024;
-        snprintf(room, size, "%llu %s", (unsigned long long)value, steps[step]);
-        break;
-    case UNIT_COUNT:
-        snprintf(room, size, "%llu", (unsigned long long)value);
-        break;
-    }
-    return room;
-}
-
 static void limits(struct buf *out, const struct policy *p)
 {
     static const char *const labels[POLICY_LIMIT_COUNT] = {
@@ -103,7 +79,7 @@ static void limits(struct buf *out, const struct policy *p)
         const struct policy_limit *limit = &policy_limit_table[i];
         uint64_t value;
         memcpy(&value, (const char *)p + limit->offset, sizeof value);
-        const char *text = quantity(room, sizeof room, value, limit->unit);
+        const char *text = quantity(room, sizeof room, value, limit->unit, &quantity_words);
         const bool output = strcmp(limit->key, "output_bytes") == 0 && value != POLICY_UNLIMITED;
         buf_printf(out, LABEL "%s%s%s\n", labels[i], text, output ? " a stream, then " : "",
                    output ? policy_overflow_name(p->limits.on_overflow) : "");

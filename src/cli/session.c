@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "cli/message.h"
 #include "cli/progress.h"
+#include "cli/stopped.h"
 #include "cli/switches.h"
 #include "cli/terminal.h"
 #include "cli/violation.h"
@@ -230,6 +231,13 @@ static int write_streams(struct session *s, const struct buf *document)
     return r;
 }
 
+/* Last, after all output; of a module `call` says it, and a document says it by itself. */
+static void report_stop(const struct session *s)
+{
+    if (!s->options.quiet && !s->options.json && !s->options.format_text && s->module_id == NULL)
+        stopped_say(&s->result, &s->run.plan);
+}
+
 /* Test programs only: the release program has no switches. */
 static int tune(struct host *host, struct cordon_error *err)
 {
@@ -405,6 +413,7 @@ int session_conclude(struct session *s, int status)
     if (r == 0)
         r = write_files(s, &document);
     int written = write_streams(s, &document);
+    report_stop(s);
     if (r < 0 || written < 0)
         return EXIT_SETUP;
     return s->lost != 0 && status == 0 ? EXIT_SETUP : status;

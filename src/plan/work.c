@@ -11,11 +11,24 @@ static const char *work_of(const struct plan_build *b)
                                             : NULL;
 }
 
+/* What is listed has its own path here, also beneath a /work of the host's. */
+static bool is_listed(const struct plan_build *b, const char *path)
+{
+    const struct policy_binds *lists[2] = {&b->policy.rw, &b->policy.ro};
+    for (int k = 0; k < 2; k++) {
+        for (size_t i = 0; i < lists[k]->count; i++) {
+            if (policy_path_beneath(path, lists[k]->items[i].sandbox))
+                return true;
+        }
+    }
+    return false;
+}
+
 /* `path` with its /work exchanged; itself if it has none; NULL if out of memory. */
 static const char *translate(struct plan_build *b, const char *path)
 {
     const char *work = work_of(b);
-    if (work == NULL || strncmp(path, "/work", 5) != 0 || (path[5] != '\0' && path[5] != '/'))
+    if (work == NULL || !policy_path_beneath(path, "/work") || is_listed(b, path))
         return path;
     return arena_printf(b->arena, "%s%s", work, path + 5);
 }

@@ -114,15 +114,23 @@ static int check_bind_twice(const struct policy_binds *list, const char *name,
     return r;
 }
 
-/* /work is mounted last, over whatever was bound there. */
+/* A private /work takes binds beneath it as any directory of the sandbox's own does; a host's does not. */
+static bool hidden_by_work(const struct policy *p, const char *target)
+{
+    return p->work != WORK_NONE && policy_path_beneath(target, "/work") &&
+           (p->work != WORK_PRIVATE || strcmp(target, "/work") == 0);
+}
+
 static int check_bind_hidden_by_work(const struct policy *p, const struct policy_binds *list,
                                      const char *name, struct cordon_error *err)
 {
-    for (size_t i = 0; p->work != WORK_NONE && i < list->count; i++) {
-        if (policy_path_beneath(list->items[i].sandbox, "/work"))
+    for (size_t i = 0; i < list->count; i++) {
+        if (hidden_by_work(p, list->items[i].sandbox))
             return refuse_entry(err, name, i, list->items[i].sandbox,
                                 "would be hidden: /work is mounted over it",
-                                "bind it outside /work, or make its source the work directory");
+                                p->work == WORK_PRIVATE
+                                    ? "bind it beneath /work, or make its source the work directory"
+                                    : "bind it outside /work, or make its source the work directory");
     }
     return 0;
 }

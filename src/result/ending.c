@@ -78,6 +78,18 @@ void ending_refused(struct result *result)
     conclude(result, STATUS_INTERNAL_ERROR, 1);
 }
 
+/*
+ * The kernel tells the number of the call to nobody but a tracer and its own log. What is known is
+ * who asked for it to kill.
+ */
+static void forbidden(const struct plan *plan, struct result *result)
+{
+    result_reason(result, "ended by SIGSYS (signal %d) for a forbidden %s (on_forbidden: %s)", SIGSYS,
+                  plan->on_forbidden == FORBIDDEN_KILL_SOCKETS ? "socket" : "system call",
+                  policy_forbidden_name(plan->on_forbidden));
+    conclude(result, STATUS_FORBIDDEN_SYSCALL, 128 + SIGSYS);
+}
+
 /* By the payload's own end, when no limit explains it. */
 static void own_end(const struct ending *e, const struct plan *plan, struct result *result)
 {
@@ -99,7 +111,7 @@ static void own_end(const struct ending *e, const struct plan *plan, struct resu
     const bool filter_kills = plan->seccomp != SECCOMP_OFF && plan->on_forbidden != FORBIDDEN_ERRNO;
     result_reason(result, "ended by %s (signal %d)", text_signal_name(sig), sig);
     if (sig == SIGSYS && filter_kills)
-        conclude(result, STATUS_FORBIDDEN_SYSCALL, 128 + SIGSYS);
+        forbidden(plan, result);
     else
         conclude(result,
                  sig == SIGTERM   ? STATUS_KILLED_TERM

@@ -77,6 +77,8 @@ static int finish(const struct call *c, const struct cordon_root_error *e, const
                   int rc)
 {
     struct cordon_root *root = c->root;
+    if (root == NULL)
+        return rc;
     atomic_fetch_add_explicit(&root->failures, 1, memory_order_relaxed);
     bool refused = strcmp(e->code, "EACCES") == 0 || strcmp(e->code, "EPERM") == 0 ||
                    strcmp(e->code, "ESTALE") == 0;
@@ -212,6 +214,8 @@ int call_fail_code(const struct call *c, const struct target *t, const char *cod
 
 int call_writable(const struct call *c, const char *request)
 {
+    if (call_rooted(c) < 0)
+        return -EINVAL;
     if ((c->root->flags & CORDON_ROOT_READONLY) == 0)
         return 0;
     struct cordon_root_error local;

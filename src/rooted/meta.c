@@ -181,7 +181,7 @@ int cordon_root_chmod(struct cordon_root *root, const char *path, uint32_t mode,
 {
     static const struct change how = {chmod_path, chmod_file};
     struct call c = call_begin(root, "chmod", err);
-    const struct new_mode to = {mode & 07777, (root->flags & CORDON_ROOT_UNSAFE) != 0};
+    const struct new_mode to = {mode & 07777, root != NULL && (root->flags & CORDON_ROOT_UNSAFE) != 0};
     return change(&c, path, &how, &to);
 }
 

@@ -93,13 +93,23 @@ static int base_acquire(struct cordon_root *root, enum path_base base, struct ba
 
 struct call call_begin(struct cordon_root *root, const char *method, struct cordon_root_error *err)
 {
-    atomic_fetch_add_explicit(&root->calls, 1, memory_order_relaxed);
+    if (root != NULL)
+        atomic_fetch_add_explicit(&root->calls, 1, memory_order_relaxed);
     return (struct call){.root = root, .method = method, .err = err};
+}
+
+int call_rooted(const struct call *c)
+{
+    return c->root != NULL ? 0
+                           : call_fail_code(c, NULL, "ERR_INVALID_ARG_VALUE", EINVAL, "", "%s: there is no root",
+                                            c->method);
 }
 
 int call_options(const struct call *c, const void *options, size_t size)
 {
     size_t given = size;
+    if (call_rooted(c) < 0)
+        return -EINVAL;
     if (options != NULL)
         memcpy(&given, options, sizeof given); /* the first member of each */
     if (given == size)
@@ -116,6 +126,8 @@ void target_release(struct target *t)
 
 int target_map(const struct call *c, const char *request, const char *syscall, struct target *out)
 {
+    if (call_rooted(c) < 0)
+        return -EINVAL;
     out->request = request;
     out->ref = NULL;
     int rc = path_map(&c->root->rules, request, &out->mapped);
@@ -307,14 +319,14 @@ int cordon_root_open(const struct cordon_root_options *options, struct cordon_ro
         pthread_mutex_init(&root->writers[i], NULL);
 
     uint64_t seed = 0;
-    int rc = options->size != sizeof *options || options->home == NULL ? -EINVAL : 0;
+    int rc = options == NULL || options->size != sizeof *options || options->home == NULL ? -EINVAL : 0;
     if (rc == 0)
         rc = copy_options(root, options);
     if (rc == 0 && getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed)
         rc = -EIO;
     if (rc < 0) {
         call_fail_code(&c, NULL, rc == -ENOMEM ? "ENOMEM" : "ERR_INVALID_ARG_VALUE", -rc, "open",
-                       "the options of a root need a home and absolute aliases");
+                       "the options of a root need their size, a home and absolute aliases");
         cordon_root_close(root);
         return rc;
     }
@@ -350,6 +362,9 @@ void cordon_root_close(struct cordon_root *root)
 
 void cordon_root_counters(const struct cordon_root *root, struct cordon_root_counters *out)
 {
+    *out = (struct cordon_root_counters){0};
+    if (root == NULL)
+        return;
     *out = (struct cordon_root_counters){
         .calls = atomic_load(&root->calls),
         .failures = atomic_load(&root->failures),

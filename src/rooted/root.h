@@ -63,7 +63,10 @@ struct call {
 
 struct call call_begin(struct cordon_root *root, const char *method, struct cordon_root_error *err);
 
-/* Fails on a read-only root, before anything is touched. `request` is what the message quotes. */
+/* Fails without a root: whoever could not open one may ask it nevertheless. */
+int call_rooted(const struct call *c);
+
+/* Likewise, and on a read-only root, before anything is touched. `request` is what the message quotes. */
 int call_writable(const struct call *c, const char *request);
 
 /* Options of a call carry their size, so that they can grow; NULL is the usual ones. */

@@ -382,7 +382,9 @@ static int next_event(struct sync_state *s, uint64_t now, struct cordon_root_syn
 int cordon_root_sync_next(struct cordon_root *root, int timeout_ms,
                           struct cordon_root_sync_event *out, struct cordon_root_error *err)
 {
-    (void)err;
+    const struct call c = {.root = root, .method = "syncFsWatch", .err = err};
+    if (call_rooted(&c) < 0)
+        return -EINVAL;
     const uint64_t begun = lock_now_ms();
     for (;;) {
         const uint64_t now = lock_now_ms();

@@ -514,9 +514,17 @@ int cordon_root_watch_open(struct cordon_root *root, const char *path,
     return 0;
 }
 
+static int no_watch(struct cordon_root_error *err)
+{
+    const struct call c = {.method = "watch", .err = err};
+    return call_fail_code(&c, NULL, "ERR_INVALID_ARG_VALUE", EINVAL, "", "there is no watch");
+}
+
 int cordon_root_watch_next(struct cordon_root_watch *w, int timeout_ms,
                            struct cordon_root_event *out, struct cordon_root_error *err)
 {
+    if (w == NULL)
+        return no_watch(err);
     const uint64_t start = lock_now_ms();
     for (;;) {
         const uint64_t now = lock_now_ms();
@@ -550,22 +558,25 @@ int cordon_root_watch_next(struct cordon_root_watch *w, int timeout_ms,
 
 bool cordon_root_watch_done(const struct cordon_root_watch *w)
 {
-    return atomic_load(&w->ended) || (w->finished && w->first == NULL);
+    return w == NULL || atomic_load(&w->ended) || (w->finished && w->first == NULL);
 }
 
 size_t cordon_root_watch_queue_size(const struct cordon_root_watch *w)
 {
-    return w->queue_size;
+    return w == NULL ? 0 : w->queue_size;
 }
 
 void cordon_root_watch_ignore(struct cordon_root_watch *w, uint32_t ms)
 {
-    w->ignore_until_ms = ms == 0 ? 0 : lock_now_ms() + ms;
+    if (w != NULL)
+        w->ignore_until_ms = ms == 0 ? 0 : lock_now_ms() + ms;
 }
 
 void cordon_root_watch_end(struct cordon_root_watch *w)
 {
     const uint64_t one = 1;
+    if (w == NULL)
+        return;
     atomic_store(&w->ended, true);
     (void)!write(w->end_fd, &one, sizeof one);
 }

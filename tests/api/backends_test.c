@@ -67,7 +67,7 @@ TEST(the_input_of_a_refused_attempt_is_not_lost)
     struct cordon_policy *policy = stage();
     cordon_policy_allow_partial(policy, 1);
     char *const argv[] = {(char[]){"cat"}, NULL};
-    const struct cordon_run_options options = {.input = "precious", .input_len = 8};
+    const struct cordon_run_options options = {.size = sizeof options, .input = "precious", .input_len = 8};
     struct cordon_result *result = cordon_run(policy, argv, &options, NULL);
     check_output(result, "precious");
     cordon_result_free(result);
@@ -123,7 +123,7 @@ TEST(isolation_that_this_process_demands_is_demanded_whatever_environment_is_giv
     struct cordon_policy *policy = cordon_policy_parse(json, sizeof json - 1, NULL);
     char *const argv[] = {(char[]){"echo"}, (char[]){"ran"}, NULL};
     char *const offered[] = {(char[]){"PATH=/usr/bin:/bin"}, NULL};
-    const struct cordon_run_options options = {.env = offered};
+    const struct cordon_run_options options = {.size = sizeof options, .env = offered};
     struct cordon_result *result = cordon_run(policy, argv, &options, NULL);
     check_output(result, "ran\n");
     cordon_result_free(result);

@@ -63,7 +63,7 @@ TEST(input_of_any_size_arrives_whole)
     struct cordon_policy *policy = stage();
     static char data[300 * 1000];
     memset(data, 'x', sizeof data);
-    struct cordon_run_options options = {.input = data, .input_len = sizeof data};
+    struct cordon_run_options options = {.size = sizeof options, .input = data, .input_len = sizeof data};
     char *const argv[] = {(char[]){"wc"}, (char[]){"-c"}, NULL};
     struct cordon_result *result = cordon_run(policy, argv, &options, NULL);
     check_output(result, "300000\n");
@@ -81,7 +81,7 @@ TEST(a_payload_that_does_not_read_costs_the_caller_no_signal)
     struct cordon_policy *policy = stage();
     static char data[1000 * 1000];
     CHECK(signal(SIGPIPE, SIG_DFL) != SIG_ERR);
-    struct cordon_run_options options = {.input = data, .input_len = sizeof data};
+    struct cordon_run_options options = {.size = sizeof options, .input = data, .input_len = sizeof data};
     char *const argv[] = {(char[]){"sh"}, (char[]){"-c"}, (char[]){"exec <&-; sleep 0.2; echo done"}, NULL};
     struct cordon_result *result = cordon_run(policy, argv, &options, NULL);
     check_status(result, "OK");
@@ -97,7 +97,7 @@ TEST(only_the_environment_that_was_given_counts)
 {
     struct cordon_policy *policy = stage();
     char *const env[] = {(char[]){"PATH=/usr/bin:/bin"}, (char[]){"LANG=xx"}, (char[]){"SECRET=1"}, NULL};
-    const struct cordon_run_options options = {.env = env};
+    const struct cordon_run_options options = {.size = sizeof options, .env = env};
     CHECK_INT(cordon_policy_set_env(policy, "A", "b", NULL), 0);
     CHECK_INT(setenv("LC_ALL", "from the process", 1), 0);
     char *const argv[] = {(char[]){"sh"}, (char[]){"-c"}, (char[]){"echo $LANG $LC_ALL $A $SECRET"}, NULL};
@@ -227,7 +227,7 @@ TEST(a_wall_limit_ends_a_run_that_nobody_watches)
 TEST(a_caller_without_standard_streams_gets_the_same_answer)
 {
     static char data[] = "input";
-    const struct cordon_run_options options = {.input = data, .input_len = 5};
+    const struct cordon_run_options options = {.size = sizeof options, .input = data, .input_len = 5};
     char *const argv[] = {(char[]){"sh"}, (char[]){"-c"}, (char[]){"cat; echo out; echo err >&2"}, NULL};
     struct cordon_policy *policy = stage();
     for (int which = 1; which < 8; which++) {
@@ -258,7 +258,7 @@ TEST(a_caller_without_standard_streams_gets_the_same_answer)
 TEST(a_given_trace_id_is_kept)
 {
     struct cordon_policy *policy = stage();
-    const struct cordon_run_options options = {.trace_id = "0123456789abcdef0123456789abcdef"};
+    const struct cordon_run_options options = {.size = sizeof options, .trace_id = "0123456789abcdef0123456789abcdef"};
     char *const argv[] = {(char[]){"true"}, NULL};
     struct cordon_result *result = cordon_run(policy, argv, &options, NULL);
     CHECK(strstr(cordon_result_json(result), "0123456789abcdef0123456789abcdef") != NULL);

@@ -98,7 +98,8 @@ time.sleep(60)""")
         r = modules.result("--timeout", "1s", "--grace", "0", "a.sleep")
     assert r.rc == 124 and r.doc["status"] == "TIMEOUT" and r.doc["module_id"] == "a.sleep"
     assert "1000 ms" in r.doc["reason"]
-    assert modules.call("--timeout", "200ms", "--grace", "0", "--exit", "apcore", "a.sleep").rc == 1
+    r = modules.call("--timeout", "200ms", "--grace", "0", "--exit", "apcore", "a.sleep")
+    assert r.rc == 1 and r.err == b"cordon: call module 'a.sleep': wall time of 200 ms reached\n", r.told()
 
 
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])

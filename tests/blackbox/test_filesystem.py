@@ -78,6 +78,36 @@ def test_i05_a_bind_that_work_would_hide_is_refused(tree):
     assert r.rc == 2 and b"/work/in" in r.err, r.told()
 
 
+def test_a_private_work_has_room_for_binds(tree):
+    """As a user of bubblewrap has it: the tool and its output in the directory where one stands."""
+    (tree / "tool").write_text("of the host\n")
+    r = run("--ro", f"{tree}/tool:/work/tool", "--rw", f"{tree}/rw:/work/deep/out", "--", "sh", "-c",
+            "pwd; cat tool; (echo lost >tool) 2>/dev/null || echo refused; rm -f tool 2>/dev/null || echo stays; "
+            "echo new >deep/out/new; echo own >mine; cat mine; ls deep/out")
+    assert r.doc["status"] == "OK", r.told()
+    assert r.text.split("\n")[:7] == ["/work", "of the host", "refused", "stays", "own", "file", "new"], r.told()
+    assert r.doc["enforced"]["filesystem"]["applied"] is True
+    assert (tree / "tool").read_text() == "of the host\n" and (tree / "rw/new").read_text() == "new\n"
+    assert not (tree / "rw/mine").exists()
+    plan = cordon("run", "--dry-run", "--ro", f"{tree}/tool:/work/tool", "--", "true").out.decode()
+    assert plan.index(" /work ") < plan.index(f"/work/tool <- {tree}/tool"), plan
+
+
+def test_what_is_hidden_in_a_bind_beneath_work_is_hidden(tree):
+    (tree / "ro/.env").write_text("secret\n")
+    for hide in ("/work/in/.env", "**/.env"):
+        shown = ["--ro", f"{tree}/ro:/work/in"]
+        assert run(*shown, "--", "cat", "in/.env").text == "secret\n"
+        r = run(*shown, "--hide", hide, "--", "sh", "-c", "cat in/.env || ls -A in")
+        assert "secret" not in r.text and ".env" not in r.text and r.doc["status"] == "OK", r.told()
+    (tree / "rw/.git/hooks").mkdir(parents=True)
+    (tree / "rw/.git/hooks").chmod(0o777)
+    act = ["--", "sh", "-c", "touch /work/job/.git/hooks/x"]
+    assert run("--profile", "stage", "--rw", f"{tree}/rw:/work/job", *act).rc == 0
+    r = run("--profile", "agent", "--rw", f"{tree}/rw:/work/job", *act, cwd=tree / "rw")
+    assert r.rc == 1 and "Read-only file system" in r.doc["stderr"], r.told()
+
+
 def test_i06_work_is_private_empty_and_gone(place):
     word = marker()
     r = run("--", "sh", "-c", f"pwd; ls -A; echo x > {word}; ls -A")

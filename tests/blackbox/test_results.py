@@ -57,7 +57,7 @@ def test_p08_forbidden_syscall():
     r = inside("sc('mount', b'none', b'/tmp', b'tmpfs', 0, 0); say('lived')",
                "--on-forbidden", "kill", status="FORBIDDEN_SYSCALL")
     assert (r.rc, r.doc["rc"]) == (159, 159)
-    assert "lived" not in r.text
+    assert "lived" not in r.text and "on_forbidden: kill)" in r.doc["reason"]
 
 
 def test_p08_p29_enforce_network_of_the_older_form_ends_on_socket(place):
@@ -68,6 +68,7 @@ def test_p08_p29_enforce_network_of_the_older_form_ends_on_socket(place):
                "--policy", place / "p.json", status="FORBIDDEN_SYSCALL")
     assert (r.rc, r.doc["rc"]) == (159, 159)
     assert "files work" in r.text and "lived" not in r.text
+    assert "a forbidden socket (on_forbidden: kill_sockets)" in r.doc["reason"]
     assert r.doc["enforced"]["network"]["applied"] is True
 
 

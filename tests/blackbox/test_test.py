@@ -45,6 +45,12 @@ def test_t3_on_without_any_file_and_the_audit_only_tells(project):
         (project / "cordon.json").write_text("{}")
 
 
+def test_a_suite_that_took_too_long_is_told_so(project):
+    r = run_test(project, "--wall", "300ms", "--", "sleep", "30")
+    assert r.rc == 124, r.told()
+    assert r.err.endswith(b"cordon: stopped 'sleep': wall time of 300 ms reached\n  --wall 600ms allows more\n"), r.told()
+
+
 def test_t4_reads_are_free(project):
     r = document(project, *python("open('config.toml').read(); open('/etc/passwd', 'rb').read()"), code=0)
     assert r.doc["violations"] == []

@@ -146,6 +146,19 @@ TEST(what_leads_to_work_leads_to_what_stands_for_it)
     CHECK_STR(variable(&plan, "TMPDIR"), "/tmp/cordon-1000/work-1");
 }
 
+TEST(what_is_listed_beneath_a_work_of_the_hosts_stays_where_it_is)
+{
+    const struct host host = refusing();
+    struct policy policy = partial(PROFILE_MODULE);
+    struct plan plan;
+    struct policy_bind own = {.host = "/work/project", .sandbox = "/work/project"};
+    policy.ro = (struct policy_binds){.items = &own, .count = 1};
+    policy.cwd = "/work/project/src";
+    CHECK_INT(compile(&plan, &policy, &host, NULL), 0);
+    CHECK_STR(plan.cwd, "/work/project/src");
+    CHECK_STR(variable(&plan, "HOME"), "/tmp/cordon-1000/work-1");
+}
+
 TEST(a_work_directory_of_the_host_stands_for_work_itself)
 {
     const struct host host = refusing();

@@ -263,6 +263,19 @@ TEST(a_current_directory_beneath_work_is_not_hidden_by_the_private_one)
     arena_free(&i.arena);
 }
 
+TEST(binds_beneath_a_private_work_are_mounted_in_it)
+{
+    struct invented i = invented(PROFILE_STAGE);
+    bind_in(&i, &i.policy.ro, "/srv/tool.py", "/work/tool.py");
+    bind_in(&i, &i.policy.rw, "/srv/out", "/work/deep/out");
+    CHECK_INT(compile(&i), 0);
+    CHECK(step_at(&i.plan, "work") < step_at(&i.plan, "work/tool.py"));
+    CHECK_INT(step(&i.plan, "work/tool.py")->flags, STEP_LISTED | STEP_RDONLY | STEP_MAKE);
+    CHECK_INT(step(&i.plan, "work/deep/out")->flags, STEP_LISTED | STEP_MAKE);
+    CHECK_STR(i.plan.cwd, "/work");
+    arena_free(&i.arena);
+}
+
 TEST(without_a_work_directory_a_view_has_none)
 {
     struct invented i = invented(PROFILE_STAGE);

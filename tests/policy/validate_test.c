@@ -30,11 +30,16 @@ TEST(a_bind_that_work_would_hide_is_refused)
 {
     begin(PROFILE_STAGE);
     bind(&policy.ro, "/srv", "/workshop"); /* a name that only begins like it */
+    bind(&policy.rw, "/srv", "/work/in");  /* beneath a private one there is room */
     CHECK_INT(policy_validate(&policy, &err), 0);
-    bind(&policy.rw, "/srv", "/work/in");
+    policy.work = WORK_HOST;
+    policy.work_host = "/srv/job";
     refused("/fs/rw/0");
     policy.work = WORK_NONE;
     CHECK_INT(policy_validate(&policy, &err), 0);
+    begin(PROFILE_STAGE);
+    bind(&policy.ro, "/srv", "/work");
+    refused("/fs/ro/0");
 }
 
 TEST(a_bind_over_proc_dev_or_the_root_is_refused)

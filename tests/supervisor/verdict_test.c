@@ -84,11 +84,13 @@ TEST(sigsys_is_forbidden_only_where_a_killing_filter_is_loaded)
     ended_well();
     run.shared.status = SIGSYS;
     run.made.plan.on_forbidden = FORBIDDEN_KILL;
-    concludes(STATUS_FORBIDDEN_SYSCALL, 159, "ended by SIGSYS (signal 31)");
+    concludes(STATUS_FORBIDDEN_SYSCALL, 159,
+              "ended by SIGSYS (signal 31) for a forbidden system call (on_forbidden: kill)");
     ended_well();
     run.shared.status = SIGSYS;
     run.made.plan.on_forbidden = FORBIDDEN_KILL_SOCKETS;
-    concludes(STATUS_FORBIDDEN_SYSCALL, 159, "ended by SIGSYS (signal 31)");
+    concludes(STATUS_FORBIDDEN_SYSCALL, 159,
+              "ended by SIGSYS (signal 31) for a forbidden socket (on_forbidden: kill_sockets)");
     ended_well();
     run.shared.status = SIGSYS;
     run.made.plan.on_forbidden = FORBIDDEN_KILL;

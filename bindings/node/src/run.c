@@ -130,7 +130,8 @@ static void run_work(struct side *side)
 {
     struct run *run = (struct run *)side;
     struct cordon_error err = {0};
-    const struct cordon_run_options options = {.input = run->input.data,
+    const struct cordon_run_options options = {.size = sizeof options,
+                                               .input = run->input.data,
                                                .input_len = run->input.len,
                                                .env = run->environment,
                                                .trace_id = run->trace_id.data};
