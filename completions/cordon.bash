@@ -8,7 +8,7 @@ _cordon_run='--profile=stage|module|limits|test|agent --policy=@file --within=@f
 --env=@variable --setenv=@none --wall=@none --cpu=@none --mem=@none --pids=@none --nofile=@none
 --output=@none --on-overflow=truncate|kill --grace=@none --cpus=@none
 --seccomp=default|strict|off --on-forbidden=errno|kill
---require=wall_time|cpu_time|memory|pids|open_files|output|filesystem|network|syscalls|privileges|environment|processes|ipc|devices
+--require=wall_time|cpu_time|memory|pids|open_files|output|filesystem|network|syscalls|privileges|environment|processes|ipc|devices|cpu_rate
 --uid=nobody|caller --allow-partial --backend=auto|native|bwrap|posix|none --unsafe-no-isolation
 --tty --stdin=none --die-with=@none --result=@file --json --stdout-file=@file --stderr-file=@file
 --exit=child|normalized --format=text --trace-id=@none --progress --quiet --dry-run --help'

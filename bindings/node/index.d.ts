@@ -342,7 +342,7 @@ export interface CallOptions {
   policy?: Policy;
   /** The most that its manifest may ask for. Default: `policy`. */
   within?: Policy;
-  /** Whatever the module asks for. */
+  /** Whatever the module asks for; a whole number above 0. */
   timeoutMs?: number;
   env?: { [name: string]: string };
   traceId?: string;

@@ -26,7 +26,8 @@ struct cordon_call_options {
     const struct cordon_policy *within; /* the most that its manifest may ask for; NULL: `policy` */
     uint64_t timeout_ms;    /* whatever the module asks for; 0: as the policy and the module say */
     int no_sandbox;         /* in the caller's own environment: a library module in this process, a
-                               command as an ordinary child; policy and timeout do not count */
+                               command as an ordinary child. Nothing is enforced: a policy that
+                               requires something, `within` and timeout_ms are refused (USAGE) */
     char *const *env;       /* the caller's environment; NULL: the process's own */
     const char *trace_id;   /* 32 hex digits; NULL: random */
     const char *runner;     /* the program that loads library modules inside; NULL: the one that

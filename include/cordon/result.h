@@ -28,7 +28,7 @@ int cordon_result_exit_code(const struct cordon_result *result); /* -1: it did n
 int cordon_result_signal(const struct cordon_result *result);    /* 0: no signal ended it */
 uint64_t cordon_result_duration_ms(const struct cordon_result *result);
 
-/* Captured output; not terminated, may hold any byte. */
+/* Captured output, at most the first 64 MiB; not terminated, may hold any byte. */
 const char *cordon_result_stdout(const struct cordon_result *result, size_t *len);
 const char *cordon_result_stderr(const struct cordon_result *result, size_t *len);
 

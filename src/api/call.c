@@ -58,19 +58,25 @@ static int check_input(const struct call *c, struct cordon_error *err)
     return r;
 }
 
+/* `profile`: for who named no policy. */
+static struct module_terms terms_of(struct call *c, const struct policy *profile)
+{
+    const struct cordon_call_options *o = &c->options;
+    return (struct module_terms){
+        .policy = o->policy != NULL ? &o->policy->policy : profile,
+        .ceiling = o->within != NULL ? &o->within->policy : NULL,
+        .timeout_ms = o->timeout_ms != 0 ? &o->timeout_ms : NULL,
+        .runner = runner_of(c),
+    };
+}
+
 static int make_request(struct call *c, struct cordon_policy *out, char ***command,
                         struct cordon_error *err)
 {
     struct policy profile;
     struct module_request request;
-    const struct cordon_call_options *o = &c->options;
     policy_init(&profile, PROFILE_MODULE);
-    const struct module_terms terms = {
-        .policy = o->policy != NULL ? &o->policy->policy : &profile,
-        .ceiling = o->within != NULL ? &o->within->policy : NULL,
-        .timeout_ms = o->timeout_ms != 0 ? &o->timeout_ms : NULL,
-        .runner = runner_of(c),
-    };
+    const struct module_terms terms = terms_of(c, &profile);
     if (terms.runner == NULL)
         return no_memory(c, err);
     int r = module_request(&request, &c->arena, &c->root, &c->module, &terms, err);
@@ -101,8 +107,10 @@ static struct cordon_sandbox *start_in_sandbox(struct call *c, struct cordon_err
 static struct cordon_result *call_unprotected(struct call *c, struct cordon_error *err)
 {
     char *const *env = c->options.env != NULL ? c->options.env : environ;
-    const char *runner = runner_of(c);
-    char **command = runner == NULL ? NULL : module_command(&c->arena, &c->module, runner);
+    const struct module_terms terms = terms_of(c, NULL);
+    if (module_direct_check(c->id, &terms, env, err) < 0)
+        return NULL;
+    char **command = terms.runner == NULL ? NULL : module_command(&c->arena, &c->module, terms.runner);
     struct cordon_result *result = command == NULL ? NULL : result_make(command, c->options.trace_id);
     if (result == NULL) {
         no_memory(c, err);

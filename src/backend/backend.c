@@ -85,9 +85,21 @@ void backend_kill(struct backend_run *run)
     run->backend->kill(run);
 }
 
+/* A limit that somebody named is not what holds for the document; one that nobody did, if it matters. */
+static void tell_capture(const struct backend_run *run)
+{
+    struct result *result = run->result;
+    const bool cut = result->out.bytes > PLAN_CAPTURE_MAX || result->err.bytes > PLAN_CAPTURE_MAX;
+    const bool named = run->policy->limits.output_given || run->plan.output_bytes != POLICY_UNLIMITED;
+    if (result->ran && run->wishes.capture && run->plan.output_bytes > PLAN_CAPTURE_MAX && (named || cut))
+        result_warn(result, "the result keeps the first 64 MiB of each stream, which is less than the output limit "
+                            "allows%s", cut ? "; what came after them is not in it" : "");
+}
+
 void backend_finish(struct backend_run *run)
 {
     run->backend->finish(run);
+    tell_capture(run);
 }
 
 int backend_descriptor(const struct backend_run *run)

@@ -79,7 +79,10 @@ int backend_descriptor(const struct backend_run *run);
 bool backend_usage(const struct backend_run *run, struct run_usage *out); /* false: it cannot be known */
 void backend_resize(struct backend_run *run, unsigned rows, unsigned columns);
 
-/* CORDON_REQUIRE_ISOLATION is there, and neither empty nor 0: it may only tighten. */
+/*
+ * CORDON_REQUIRE_ISOLATION is there, and neither empty nor 0: in this process's own environment or
+ * in `env`, which somebody may offer to the payload instead. It may only tighten.
+ */
 bool backend_isolation_required(char *const *env);
 
 /* For the backends themselves: the plan by this one, and what the result says of who runs it. */

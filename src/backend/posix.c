@@ -14,9 +14,6 @@
 #include "base/fd.h"
 #include "result/ending.h"
 
-#define CAPTURE_UNLIMITED (16u * 1024 * 1024)
-#define CAPTURE_MAX (64u * 1024 * 1024)
-
 static uint64_t now_ms(void)
 {
     struct timespec t;
@@ -55,7 +52,6 @@ static int open_input(struct backend_run *run)
 static int open_output(struct backend_run *run, int i)
 {
     struct posix_run *s = run->state;
-    const struct plan *plan = &run->plan;
     struct result_stream *record = i == 0 ? &run->result->out : &run->result->err;
     struct stream *stream = &s->streams[i];
     int fds[2];
@@ -64,13 +60,7 @@ static int open_output(struct backend_run *run, int i)
         return r;
     s->stdio[1 + i] = fds[1];
     stream_open(stream, fds[0], run->wishes.output[i], record);
-    stream->cap = plan->output_bytes;
-    stream->cap_passing = plan->output_passing;
-    stream->capture = run->wishes.capture;
-    stream->before = run->wishes.before_output;
-    stream->user = run->wishes.user;
-    stream->capture_cap = plan->output_bytes == POLICY_UNLIMITED ? CAPTURE_UNLIMITED : CAPTURE_MAX;
-    record->captured = BUF_INIT(CAPTURE_MAX);
+    stream_obey(stream, &run->plan, &run->wishes);
     return fcntl(fds[0], F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
 }
 

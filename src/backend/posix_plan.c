@@ -8,6 +8,8 @@
 
 #include "backend/posix.h"
 
+extern char **environ;
+
 /* Root mostly may, and others who were given the privilege: seen by doing, and undone. */
 static bool raises_limits(void)
 {
@@ -60,15 +62,20 @@ static int compile(struct backend_run *run, enum policy_backend by)
     return r == 0 && policy->work == WORK_HOST ? look_for(run, policy->work_host) : r;
 }
 
-bool backend_isolation_required(char *const *env)
+static bool demands_isolation(char *const *env)
 {
     static const char name[] = "CORDON_REQUIRE_ISOLATION=";
-    for (; *env != NULL; env++) {
+    for (; env != NULL && *env != NULL; env++) {
         const char *value = *env + sizeof name - 1;
         if (strncmp(*env, name, sizeof name - 1) == 0)
             return value[0] != '\0' && strcmp(value, "0") != 0;
     }
     return false;
+}
+
+bool backend_isolation_required(char *const *env)
+{
+    return demands_isolation(environ) || demands_isolation(env);
 }
 
 static int refuse_if_required(struct backend_run *run, const char *backend)

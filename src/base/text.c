@@ -125,7 +125,7 @@ static const struct name errors[] = {
     {EPIPE, "EPIPE", "broken pipe"},
     {ERANGE, "ERANGE", "out of range"},
     {ENAMETOOLONG, "ENAMETOOLONG", "file name too long"},
-    {ENOSYS, "ENOSYS", "not supported by this kernel"},
+    {ENOSYS, "ENOSYS", "not supported by this kernel, or refused by a filter"},
     {ENOTEMPTY, "ENOTEMPTY", "directory not empty"},
     {ELOOP, "ELOOP", "too many symbolic links"},
     {EOVERFLOW, "EOVERFLOW", "value too large"},

@@ -202,6 +202,8 @@ static int say(const struct audit_flags *flags, const struct audit *a)
     if (message_print(&out) < 0)
         return EXIT_SETUP;
     (void)fd_write_all(STDERR_FILENO, summary.data, summary.len);
+    if (flags->strict && a->files == 0 && a->problems == 0)
+        message_warning("no test file was read: a gate that looks at nothing lets everything through");
     return a->problems > 0 ? EXIT_USAGE : flags->strict && a->total > 0 ? EXIT_FOUND : 0;
 }
 

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "backend/backend.h"
 #include "base/cwd.h"
 #include "base/fd.h"
 #include "cli/audit_log.h"
@@ -48,7 +47,7 @@ static int put_help(void)
                     "the module's manifest asks for is granted only within the policy of these options.\n\n");
     option_help(&own, &text);
     buf_puts(&text, "\nThe options of cordon run hold here, too, with the profile \"module\":\n\n");
-    options_help(&text, &own);
+    options_help(&text, PROFILE_MODULE, &own);
     buf_puts(&text, "\nThe exit status is 0 if the module returned a value, and else as of cordon run; 65\n"
                     "its output is not one JSON value, 44 there is no such module or it cannot be loaded.\n");
     return message_print(&text) < 0 ? EXIT_SETUP : 0;
@@ -61,13 +60,27 @@ static int usage(struct cordon_error *err, const char *what, const char *subject
     return r;
 }
 
-static int check_options(const struct run_options *o, struct cordon_error *err)
+/* Options that a sandbox carries out; those that it keeps are module_direct_check()'s. */
+static const char *only_of_a_sandbox(const struct run_options *o)
 {
+    return o->dry_run                ? "--dry-run"
+           : o->die_with != 0        ? "--die-with"
+           : o->stdout_file != NULL  ? "--stdout-file"
+           : o->stderr_file != NULL  ? "--stderr-file"
+                                     : NULL;
+}
+
+static int check_options(const struct call *c, struct cordon_error *err)
+{
+    const struct run_options *o = &c->session.options;
     const char *what = o->tty           ? "--tty"
                        : o->progress    ? "--progress"
                        : o->format_text ? "--format"
                                         : NULL;
-    return what == NULL ? 0 : usage(err, "use", what, "a module has JSON and nothing else");
+    if (what != NULL)
+        return usage(err, "use", what, "a module has JSON and nothing else");
+    what = c->own.no_sandbox ? only_of_a_sandbox(o) : NULL;
+    return what == NULL ? 0 : usage(err, "use", what, "there is no sandbox to do it");
 }
 
 /* The id is the only word there is. */
@@ -102,22 +115,29 @@ static int no_memory(const struct call *c, struct cordon_error *err)
     return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_MODULE, ENOMEM, "call module", c->id);
 }
 
+static struct module_terms terms_of(struct call *c)
+{
+    const struct run_options *o = &c->session.options;
+    return (struct module_terms){.policy = &o->policy,
+                                 .ceiling = o->ceiling,
+                                 .timeout_ms = c->own.timeout_given ? &c->own.timeout_ms : NULL,
+                                 .runner = module_runner_place(&c->session.arena)};
+}
+
 /* Whoever is to run: the options become the policy that the module was granted. */
 static int make_request(struct call *c, struct cordon_error *err)
 {
     struct session *s = &c->session;
-    const char *runner = module_runner_place(&s->arena);
     struct module_request request = {0};
-    const struct module_terms terms = {.policy = &s->options.policy,
-                                       .ceiling = s->options.ceiling,
-                                       .timeout_ms = c->own.timeout_given ? &c->own.timeout_ms : NULL,
-                                       .runner = runner};
+    const struct module_terms terms = terms_of(c);
     int r = 0;
-    if (runner == NULL)
+    if (terms.runner == NULL)
         return no_memory(c, err);
     if (c->own.no_sandbox)
-        request.command = module_command(&s->arena, &c->module, runner);
-    else
+        r = module_direct_check(c->id, &terms, environ, err);
+    if (r == 0 && c->own.no_sandbox)
+        request.command = module_command(&s->arena, &c->module, terms.runner);
+    else if (r == 0)
         r = module_request(&request, &s->arena, &c->root, &c->module, &terms, err);
     if (request.command == NULL)
         return r < 0 ? r : no_memory(c, err);
@@ -130,17 +150,8 @@ static int make_request(struct call *c, struct cordon_error *err)
 }
 
 /* Until here nothing of the module's has run. */
-static int refuse_unprotected(struct cordon_error *err)
-{
-    err_set(err, CORDON_ERROR_POLICY, CORDON_LAYER_PLAN, EPERM, "read option", "--no-sandbox");
-    err_why(err, "CORDON_REQUIRE_ISOLATION is set");
-    return -EPERM;
-}
-
 static int prepare(struct call *c, int argc, char **argv, struct cordon_error *err)
 {
-    if (c->own.no_sandbox && backend_isolation_required(environ))
-        return refuse_unprotected(err);
     int r = module_root_open(&c->root, &c->session.arena, c->own.extensions, environ, err);
     if (r == 0)
         r = module_find(&c->module, &c->root, c->id, &c->session.arena, err);
@@ -156,6 +167,7 @@ static int prepare(struct call *c, int argc, char **argv, struct cordon_error *e
 static void call_unprotected(struct call *c)
 {
     struct session *s = &c->session;
+    s->no_policy = true;
     if (!s->options.unsafe_no_isolation)
         result_warn(&s->result, "module '%s' is called without a sandbox: nothing is enforced "
                                 "(--unsafe-no-isolation silences this)", c->id);
@@ -278,7 +290,7 @@ static int begin(struct call *c, int argc, char **argv)
     if (r >= 0)
         r = take_id(c, argc - 2 - r, argv + 2 + r, err);
     if (r >= 0)
-        r = check_options(&s->options, err);
+        r = check_options(c, err);
     if (r < 0) {
         message_error(err);
         return EXIT_USAGE;

@@ -88,8 +88,8 @@ static bool take_flag(struct settings *s, const char *arg)
     }
     bool *const other = strcmp(arg, "--json") == 0    ? &s->json
                         : strcmp(arg, "--stats") == 0 ? &s->stats
-                        : strcmp(arg, "--help") == 0  ? &s->help
-                                                      : NULL;
+                        : strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0 ? &s->help
+                                                                               : NULL;
     if (other != NULL)
         *other = true;
     return other != NULL;
@@ -128,24 +128,38 @@ static int take_value(struct settings *s, const char *name, const char *value)
     return 0;
 }
 
+static const char *const valued[] = {"--root", "--scratch", "--rootfs", "--home-alias",
+                                     "--leaf-links", "--log", "--sync", "--host",
+                                     "--rustic-repo"};
+static const size_t valued_count = sizeof valued / sizeof valued[0];
+
+static int unknown(const char *option)
+{
+    char remedy[64];
+    const char *near = nearest_word(option, valued, valued_count, sizeof valued[0]);
+    const char *flag = nearest_word(option, &flags[0].name, sizeof flags / sizeof flags[0], sizeof flags[0]);
+    if (near == NULL || (flag != NULL && nearest_distance(option, flag) < nearest_distance(option, near)))
+        near = flag;
+    if (near == NULL)
+        return bad("unknown option", option);
+    snprintf(remedy, sizeof remedy, "did you mean %s?", near);
+    return refuse("unknown option", option, remedy);
+}
+
 /* Options up to the method; the index of the method, 0 for help, or minus the exit status. */
 static int parse(struct settings *s, int argc, char **argv)
 {
-    static const char *const valued[] = {"--root", "--scratch", "--rootfs", "--home-alias",
-                                         "--leaf-links", "--log", "--sync", "--host",
-                                         "--rustic-repo"};
-    const size_t known = sizeof valued / sizeof valued[0];
     int i = 1;
-    for (; i < argc && strncmp(argv[i], "--", 2) == 0; i++) {
+    for (; i < argc && argv[i][0] == '-' && strcmp(argv[i], "--") != 0; i++) {
         if (take_flag(s, argv[i]))
             continue;
         size_t name_len = strcspn(argv[i], "=");
         size_t k = 0;
-        while (k < known && (strncmp(argv[i], valued[k], name_len) != 0 ||
+        while (k < valued_count && (strncmp(argv[i], valued[k], name_len) != 0 ||
                          strlen(valued[k]) != name_len))
             k++;
-        if (k == known)
-            return -bad("unknown option", argv[i]);
+        if (k == valued_count)
+            return -unknown(argv[i]);
         const char *value = argv[i][name_len] == '=' ? argv[i] + name_len + 1 : argv[++i];
         if (i >= argc || value == NULL)
             return -bad("an option needs a value:", valued[k]);
@@ -153,6 +167,7 @@ static int parse(struct settings *s, int argc, char **argv)
         if (rc != 0)
             return -rc;
     }
+    i += i < argc && strcmp(argv[i], "--") == 0;
     if (s->help)
         return 0;
     if (s->root.home == NULL)

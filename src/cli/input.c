@@ -25,6 +25,12 @@ int input_descriptor(const char *spec)
     return (int)number;
 }
 
+void input_claim(int number)
+{
+    if (number > STDERR_FILENO)
+        fcntl(number, F_SETFD, FD_CLOEXEC);
+}
+
 static int fail(struct cordon_error *err, int errnum, const char *what, const char *spec)
 {
     return err_set(err, CORDON_ERROR_POLICY, CORDON_LAYER_POLICY, errnum, what, spec);
@@ -68,6 +74,7 @@ int input_read(const char *spec, struct buf *out, size_t max, const char *what,
         err_remedy(err, "write fd:3 for descriptor 3, or ./fd:x for a file of that name");
         return r;
     }
+    input_claim(number);
     if (number >= 0)
         return read_all(number, spec, out, max, what, err);
     FD_AUTO fd = open(spec, O_RDONLY | O_CLOEXEC | O_NOCTTY);

@@ -127,12 +127,12 @@ static int dispatch(int argc, char **argv)
         fprintf(stderr, "cordon: a command must follow\n  cordon --help lists them\n");
         return 2;
     }
-    if (strcmp(argv[1], "--version") == 0) {
+    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
         printf("cordon %s\n", CORDON_VERSION);
         return 0;
     }
     const bool help = strcmp(argv[1], "help") == 0;
-    if (strcmp(argv[1], "--help") == 0 || (help && argc < 3)) {
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || (help && argc < 3)) {
         put_help();
         return 0;
     }

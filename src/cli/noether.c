@@ -108,7 +108,7 @@ static int parse(struct noether *n, int argc, char **argv)
     return isolate == NULL ? 0 : set_isolate(n, isolate);
 }
 
-/* That tool isolates and does not limit: what it runs may take its time. */
+/* That tool isolates and does not limit: what it runs may take its time, unless the document says otherwise. */
 static void lift_limits(struct policy *policy)
 {
     for (size_t i = 0; i < POLICY_LIMIT_COUNT; i++) {
@@ -137,11 +137,10 @@ static int read_policy(struct session *s, const struct noether *n)
                        "read policy", err);
     if (r == -EFBIG && n->policy_file == NULL)
         err_remedy(err, "a policy is small: give it with --policy-file if it comes from elsewhere");
-    s->options.source = POLICY_SOURCE_INIT;
-    policy_init(&s->options.policy, PROFILE_STAGE);
+    s->options.source = (struct policy_source){.profile = -1, .fallback = PROFILE_STAGE, .refine = lift_limits};
+    policy_source_base(&s->options.source, &s->options.policy);
     if (r == 0 && !is_blank(&text))
         r = policy_read(&s->options.policy, &s->arena, text.data, text.len, &s->options.source, err);
-    lift_limits(&s->options.policy);
     return r < 0 ? r : policy_validate(&s->options.policy, err);
 }
 

@@ -101,7 +101,7 @@ int option_walk(const struct option_walk *walk, int argc, char **argv, struct co
     int i = 0;
     while (i < argc && argv[i][0] == '-' && argv[i][1] != '\0' && strcmp(argv[i], "--") != 0) {
         struct option_use use = {.arena = walk->arena, .cwd = walk->cwd, .err = err};
-        const char *word = argv[i];
+        const char *word = strcmp(argv[i], "-h") == 0 ? "--help" : argv[i];
         const char *value = strchr(word, '=');
         if (word[1] == '-')
             use.option = find(walk, word, &use.target);

@@ -179,7 +179,7 @@ static int apply_require(const struct option_use *use, const char *value)
     char remedy[256];
     if (!capability_requirement(value)) {
         capability_remedy(value, remedy, sizeof remedy);
-        return option_not(use, value, "a capability", remedy);
+        return option_not(use, value, "a known capability or mechanism", remedy);
     }
     return policy_add_name(&policy_of(use)->require, use->arena, value, use->err);
 }
@@ -214,7 +214,7 @@ static const struct policy_words exit_words = {exit_names, 2};
 #define OPT(field) offsetof(struct run_options, field)
 
 static const struct option run_options_table[] = {
-    {"profile", "NAME", "stage (default), module, limits, test or agent", apply_profile, 0, NULL,
+    {"profile", "NAME", NULL, apply_profile, 0, NULL,
      true},
     {"policy", "FILE|-|fd:N", "a policy document; other options refine it", option_string,
      OPT(policy_spec), NULL, true},
@@ -280,15 +280,6 @@ static const struct option run_options_table[] = {
     {"help", NULL, "this text", option_flag, OPT(help), NULL, true},
 };
 
-/* There may be two documents: "file#/pointer" says which one is wrong, if it fits. */
-static void name_document(struct cordon_error *err, const char *spec)
-{
-    char subject[sizeof err->subject];
-    int n = snprintf(subject, sizeof subject, "%s%s%s", spec, err->subject[0] != '\0' ? "#" : "", err->subject);
-    if (n > 0 && (size_t)n < sizeof subject)
-        memcpy(err->subject, subject, sizeof subject);
-}
-
 static int read_document(const char *spec, struct policy *policy, struct policy_source *source,
                          struct arena *arena, struct cordon_error *err)
 {
@@ -298,7 +289,7 @@ static int read_document(const char *spec, struct policy *policy, struct policy_
         return r;
     r = policy_read(policy, arena, text.data != NULL ? text.data : "", text.len, source, err);
     if (r < 0 && err != NULL && strcmp(spec, "-") != 0)
-        name_document(err, spec);
+        doc_name(err, spec); /* there may be two of them */
     return r;
 }
 
@@ -414,11 +405,25 @@ static bool has_name(const struct option_table *table, const char *name)
     return false;
 }
 
-void options_help(struct buf *out, const struct option_table *own)
+/* All profiles, and which one it is without the option. */
+static void list_profiles(enum policy_profile usual, char *out, size_t size)
 {
+    size_t used = 0;
+    for (unsigned i = 0; i < PROFILE_COUNT && used < size; i++)
+        used += (size_t)snprintf(out + used, size - used, "%s%s%s", i == 0 ? "" : i + 1 < PROFILE_COUNT ? ", " : " or ",
+                                 policy_profile_name((enum policy_profile)i), i == usual ? " (default)" : "");
+}
+
+void options_help(struct buf *out, enum policy_profile usual, const struct option_table *own)
+{
+    char profiles[128];
+    list_profiles(usual, profiles, sizeof profiles);
     for (size_t i = 0; i < sizeof run_options_table / sizeof run_options_table[0]; i++) {
-        const struct option_table one = {.items = &run_options_table[i], .count = 1};
-        if (!has_name(own, one.items->name))
+        struct option item = run_options_table[i];
+        const struct option_table one = {.items = &item, .count = 1};
+        if (item.apply == apply_profile)
+            item.help = profiles;
+        if (!has_name(own, item.name))
             option_help(&one, out);
     }
 }

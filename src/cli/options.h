@@ -62,5 +62,8 @@ int options_parse(struct run_options *options, const struct options_setting *set
 int options_parse_command(struct run_options *options, const struct options_setting *setting,
                           int argc, char **argv, struct cordon_error *err);
 
-/* The list of options for --help, without those that a command's own table has (NULL: none). */
-void options_help(struct buf *out, const struct option_table *own);
+/*
+ * The list of options for --help, without those that a command's own table has (NULL: none);
+ * `usual`: the profile where none is named.
+ */
+void options_help(struct buf *out, enum policy_profile usual, const struct option_table *own);

@@ -2,18 +2,24 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/parse.h"
+#include "base/text.h"
 #include "cli/input.h"
 
 #define NAME_TRIES 16
+#define READER_PAUSE_MS 10
+#define READER_TRIES 100
 
 static int fail(const struct outfile *f, int errnum, const char *what, struct cordon_error *err)
 {
@@ -37,29 +43,65 @@ static int open_elsewhere(void)
     return fd >= 0 ? fd : memfd_create("cordon-output", MFD_CLOEXEC);
 }
 
+/* -1: `spec` names no descriptor of our own; -2: it should, and does not. */
+static int descriptor_of(const char *spec)
+{
+    static const char *const directories[] = {"/dev/fd/", "/proc/self/fd/"};
+    uint64_t number = 0;
+    if (strcmp(spec, "/dev/stdout") == 0)
+        return STDOUT_FILENO;
+    if (strcmp(spec, "/dev/stderr") == 0)
+        return STDERR_FILENO;
+    for (int i = 0; i < 2; i++) {
+        if (text_starts_with(spec, directories[i]) && parse_u64(spec + strlen(directories[i]), &number) == 0 &&
+            number <= INT_MAX)
+            return (int)number;
+    }
+    return input_descriptor(spec);
+}
+
+/* Whoever is to read a fifo may be about to come. */
+static int open_waiting(const struct outfile *f, mode_t mode)
+{
+    static const struct timespec pause = {.tv_nsec = READER_PAUSE_MS * 1000000L};
+    for (int i = 0;; i++) {
+        int fd = openat(f->dir, f->name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+        if (fd >= 0 || errno != ENXIO || !S_ISFIFO(mode) || i == READER_TRIES)
+            return fd;
+        nanosleep(&pause, NULL);
+    }
+}
+
+static int explain(const struct outfile *f, int errnum, const char *why, const char *remedy,
+                   struct cordon_error *err)
+{
+    fail(f, errnum, "open for writing", err);
+    err_why(err, why);
+    err_remedy(err, remedy);
+    return -errnum;
+}
+
 /*
- * A device, a fifo or a socket is written to, not replaced; so is what /dev/stdout and its like
- * lead to. 0: there is nothing, or a regular file that may be replaced.
+ * A device, a fifo or a socket is written to, not replaced. A link is followed to nowhere: in a
+ * directory that a payload could write it may be the payload's. 0: there is nothing, or a regular
+ * file that may be replaced.
  */
 static int open_special(struct outfile *f, struct cordon_error *err)
 {
     struct stat st;
     if (fstatat(f->dir, f->name, &st, AT_SYMLINK_NOFOLLOW) < 0 || S_ISREG(st.st_mode))
         return 0;
-    const bool link = S_ISLNK(st.st_mode);
-    if (link && fstatat(f->dir, f->name, &st, 0) < 0)
-        st.st_mode = S_IFREG; /* leads nowhere */
     if (S_ISDIR(st.st_mode))
         return fail(f, EISDIR, "open for writing", err);
-    if (link && S_ISREG(st.st_mode)) {
-        fail(f, ELOOP, "open for writing", err);
-        err_why(err, "is a symbolic link, which would be replaced");
-        err_remedy(err, "name the file that it leads to");
-        return -ELOOP;
-    }
+    if (S_ISLNK(st.st_mode))
+        return explain(f, ELOOP, "it is a symbolic link, which is not followed", "name what it leads to", err);
     f->direct = true;
-    f->fd = openat(f->dir, f->name, O_WRONLY | O_NOCTTY | O_CLOEXEC);
-    return f->fd < 0 ? fail(f, errno, "open for writing", err) : 0;
+    f->fd = open_waiting(f, st.st_mode);
+    if (f->fd < 0 && errno == ENXIO && S_ISFIFO(st.st_mode))
+        return explain(f, ENXIO, "nobody reads this fifo", "start its reader first", err);
+    if (f->fd < 0 || fcntl(f->fd, F_SETFL, 0) < 0)
+        return fail(f, errno, "open for writing", err);
+    return 0;
 }
 
 int outfile_open(struct outfile *f, const char *spec, struct cordon_error *err)
@@ -67,9 +109,10 @@ int outfile_open(struct outfile *f, const char *spec, struct cordon_error *err)
     char parent[4096];
     *f = OUTFILE_INIT;
     f->spec = spec;
-    int number = input_descriptor(spec);
+    int number = descriptor_of(spec);
     if (number != -1) {
         f->direct = true;
+        input_claim(number);
         f->fd = number < 0 ? -1 : fcntl(number, F_DUPFD_CLOEXEC, 3);
         return f->fd < 0 ? fail(f, number < 0 ? EINVAL : errno, "open for writing", err) : 0;
     }

@@ -23,7 +23,10 @@ struct outfile {
 
 #define OUTFILE_INIT ((struct outfile){.dir = -1, .fd = -1})
 
-/* `spec`: a path, or fd:N. */
+/*
+ * `spec`: a path, or fd:N; /dev/stdout, /dev/stderr, /dev/fd/N and /proc/self/fd/N are the same as
+ * fd:N. Never waits for long: a fifo must have a reader within a second.
+ */
 int outfile_open(struct outfile *f, const char *spec, struct cordon_error *err);
 int outfile_write(struct outfile *f, const void *data, size_t len, struct cordon_error *err);
 /* The new content takes its place. */

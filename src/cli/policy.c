@@ -12,6 +12,7 @@
 #include "cli/input.h"
 #include "cli/option.h"
 #include "cli/policy_show.h"
+#include "sys/files.h"
 #include "wire/effects_json.h"
 #include "wire/policy_json.h"
 
@@ -126,25 +127,23 @@ static void put_error(struct json_writer *w, const struct cordon_error *err)
     json_end(w, '}');
 }
 
-/* Sources that are missing here. Only `check` asks this machine: a policy knows no host. */
+/* Sources that are missing here, or behind a link. Only `check` asks this machine: a policy knows no host. */
 static int check_sources(struct command *c, const struct policy_binds *list, const char *name)
 {
     char pointer[64];
     char why[192];
-    struct stat st;
     for (size_t i = 0; i < list->count; i++) {
         const struct policy_bind *b = &list->items[i];
-        const int errnum = lstat(b->host, &st) < 0 ? errno : 0;
-        const bool link = errnum == 0 && S_ISLNK(st.st_mode);
-        if (!link && (errnum == 0 || b->optional))
+        FD_AUTO fd = sys_open_without_links(b->host, O_PATH);
+        const bool link = fd == -ELOOP;
+        if (fd >= 0 || (!link && b->optional))
             continue;
         snprintf(pointer, sizeof pointer, "%s/%zu", name, i);
-        snprintf(why, sizeof why, "'%.90s': %s", b->host,
-                 link ? "a symbolic link is no source" : text_errno(errnum));
+        snprintf(why, sizeof why, "'%.90s': %s", b->host, link ? "a symbolic link is on the way" : text_errno(-fd));
         int r = err_set(&c->err, CORDON_ERROR_POLICY, CORDON_LAYER_POLICY, EINVAL,
                         "check bind source", pointer);
         err_why(&c->err, why);
-        err_remedy(&c->err, link ? "name what it points to"
+        err_remedy(&c->err, link ? "name the place that it leads to (readlink -f says which)"
                                  : "create it, or mark the bind as \"optional\": true");
         return r;
     }
@@ -303,7 +302,7 @@ static int read_arguments(struct command *c, bool reads, int argc, char **argv)
 static int dispatch(struct command *c, int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : NULL;
-    if (name != NULL && strcmp(name, "--help") == 0) {
+    if (name != NULL && (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)) {
         put_help(&c->out);
         return 0;
     }
@@ -332,6 +331,10 @@ int cli_policy(int argc, char **argv)
     else if (c.out.len > 0 && fd_write_all(STDOUT_FILENO, c.out.data, c.out.len) < 0)
         r = err_set(&c.err, CORDON_ERROR_IO, CORDON_LAYER_NONE, EIO, "write", "standard output");
     if (r < 0) {
+        const char *file = c.options.policy_spec != NULL ? c.options.policy_spec : c.input;
+        if (c.err.kind == CORDON_ERROR_POLICY && file != NULL && strcmp(file, "-") != 0 &&
+            strcmp(file, c.err.subject) != 0)
+            doc_name(&c.err, file);
         cordon_error_format(&c.err, message, sizeof message);
         fprintf(stderr, "cordon: %s\n", message);
     }

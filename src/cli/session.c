@@ -116,7 +116,8 @@ static void digest_policy(struct session *s)
 static int make_document(struct session *s, struct buf *text)
 {
     struct utsname host;
-    digest_policy(s); /* of a run that never was */
+    if (!s->no_policy)
+        digest_policy(s); /* of a run that never was */
     (void)buf_reserve(text, DOCUMENT_USUAL);
     /* Already JSON; a number is the kind of value that is written as its text stands. */
     const struct json value = {.type = JSON_REAL, .text = s->value.data, .len = s->value.len};
@@ -167,10 +168,13 @@ static void mark_truncation(const struct session *s)
     for (int i = 0; i < 2; i++) {
         char line[128];
         char text[132];
-        if (!streams[i]->truncated || !s->run.plan.output_passing || s->streams[i].fd >= 0 || !s->pass[i])
+        struct result_stream passed = *streams[i]; /* more of it, perhaps, than was captured */
+        if (passed.bytes <= s->run.plan.output_bytes || !s->run.plan.output_passing || s->streams[i].fd >= 0 ||
+            !s->pass[i])
             continue;
-        result_truncation_line(streams[i], line, sizeof line);
-        int n = snprintf(text, sizeof text, "%s%s\n", streams[i]->ends_line || streams[i]->kept == 0 ? "" : "\n", line);
+        passed.kept = s->run.plan.output_bytes;
+        result_truncation_line(&passed, line, sizeof line);
+        int n = snprintf(text, sizeof text, "%s%s\n", passed.ends_line || passed.kept == 0 ? "" : "\n", line);
         (void)fd_write_all(1 + i, text, (size_t)n);
     }
 }

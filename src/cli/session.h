@@ -32,6 +32,7 @@ struct session {
     bool tell_violations;    /* on stderr, when they happen */
     struct violation_notes notes;
 
+    bool no_policy;         /* none was in force: the document names none */
     char policy_sha256[65]; /* of the document; empty: not made */
     const char *module_id; /* NULL unless a module is called */
     struct buf value;      /* JSON text that it returned; empty: none */

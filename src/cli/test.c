@@ -71,7 +71,7 @@ static int put_help(void)
                     "is written in, and names each write that was refused. Without COMMAND: what cordon.json\n"
                     "says, or pytest.\n\n");
     option_help(&own, &text);
-    options_help(&text, &own);
+    options_help(&text, PROFILE_TEST, &own);
     buf_puts(&text, "\nThe exit status is the command's own; 1 if it hid a refused write; else as for\n"
                     "cordon run.\n");
     return message_print(&text) < 0 ? EXIT_SETUP : 0;
@@ -219,6 +219,11 @@ static int refine_policy(struct test *t, struct run_options *options, struct cor
 static int open_project(struct test *t, struct cordon_error *err)
 {
     int r = project_open(&t->project, &t->session.arena, t->root, ".", err);
+    /* Not the machine's root by mere chance. */
+    if (r == 0 && t->project.found == PROJECT_BY_CWD && strcmp(t->project.root, "/") == 0)
+        r = usage_error(err, "find project root", "/",
+                        "this is the root of the file system, and has neither " PROJECT_FILE " nor .git",
+                        "change into the project, or name it: --root DIR");
     if (r == 0 && t->root == NULL)
         r = project_enter_test_root(&t->project, err);
     return r < 0 ? r : workspace_name(&t->workspace, &t->project, err);

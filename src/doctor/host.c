@@ -95,7 +95,8 @@ static void examine_version(struct doctor *d, enum doctor_id id, enum cgroup_ver
     if (answer->available) {
         snprintf(reason, size, "made and removed a group: %s", names);
     } else if (version == CGROUP_V2 && some_v1) {
-        snprintf(reason, size, "the controllers of this host belong to cgroup v1, which serves as well");
+        snprintf(reason, size, "%sthe controllers of this host belong to cgroup v1, which serves as well",
+                 names[0] != '\0' ? "it counts processor time; " : "");
     } else if (version == CGROUP_V1 && only_v2) {
         snprintf(reason, size, "the controllers of this host belong to cgroup v2, which is better");
     } else if (!only_v2 && !some_v1) {

@@ -23,6 +23,40 @@ int bind_refuse(struct cordon_error *err, long r, const char *what, const char *
     return (int)r;
 }
 
+struct bind_place bind_place(const char *target)
+{
+    struct bind_place out = {"/"};
+    size_t n = 0;
+    for (; target[n] != '\0' && n + 2 < sizeof out.path; n++)
+        out.path[n + 1] = target[n];
+    return out;
+}
+
+/* The path that a descriptor stands for, in `out`; -errno without /proc. */
+static long name_of(int fd, char out[PATH_MAX])
+{
+    char link[SYS_FD_PATH_SIZE];
+    sys_fd_path(link, fd);
+    long n = sys_call(SYS_readlinkat, AT_FDCWD, link, out, PATH_MAX - 1);
+    out[n < 0 ? 0 : n] = '\0';
+    return n;
+}
+
+/* Links are not followed for the caller; but where they lead to he may as well be told. */
+static int refuse_link(struct cordon_error *err, const char *what, const char *path)
+{
+    static const char words[] = "name the place that it leads to: ";
+    char remedy[sizeof words + PATH_MAX];
+    memcpy(remedy, words, sizeof words);
+    int fd = sys_open(AT_FDCWD, path, O_PATH, 0);
+    const bool known = fd >= 0 && name_of(fd, remedy + sizeof words - 1) > 0;
+    sys_close(fd);
+    return bind_refuse(err, -ELOOP, what, path, "a symbolic link is on the way",
+                       known && strlen(remedy) < sizeof err->remedy
+                           ? remedy
+                           : "name the place that it leads to (readlink -f says which)");
+}
+
 /*
  * What the caller has open. An ordinary user's init has mounts of its own, copies of those that the
  * descriptor is from, and may only copy from these: so it goes there by name, and looks whether it
@@ -30,15 +64,11 @@ int bind_refuse(struct cordon_error *err, long r, const char *what, const char *
  */
 static int open_given(int fd)
 {
-    char link[SYS_FD_PATH_SIZE];
     char path[PATH_MAX];
     struct stat given;
     struct stat found;
-    sys_fd_path(link, fd);
-    long n = sys_call(SYS_readlinkat, AT_FDCWD, link, path, sizeof path - 1);
-    if (n < 0)
+    if (name_of(fd, path) < 0)
         return (int)sys_call(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 3); /* no /proc: root alone can go on */
-    path[n] = '\0';
     int here = sys_open(AT_FDCWD, path, O_PATH | O_NOFOLLOW, 0);
     if (here < 0)
         return here;
@@ -67,7 +97,7 @@ int bind_open(const struct plan_step *step, bool *skip, struct stat *st, struct 
         return 0;
     }
     if (fd < 0 && (step->flags & STEP_OWN) != 0)
-        return bind_refuse(err, fd, "keep read-only", step->target,
+        return bind_refuse(err, fd, "keep read-only", bind_place(step->target).path,
                            fd == -ELOOP ? "a symbolic link is in the way" : "",
                            "--profile stage --rw DIR has no such protection");
     if (missing)
@@ -76,8 +106,7 @@ int bind_open(const struct plan_step *step, bool *skip, struct stat *st, struct 
                                ? "the place inside is an absolute path, as in --ro data:/data"
                                : "create it first, or give the bind \"optional\": true in a policy document");
     if (fd == -ELOOP)
-        return bind_refuse(err, fd, what, step->source, "a symbolic link is on the way",
-                           "name the place that it leads to (readlink -f says which)");
+        return refuse_link(err, what, step->source);
     if (fd < 0) /* no file answers EPERM to O_PATH: a filter of the host's does */
         return bind_refuse(err, fd, what, step->source,
                            fd == -ENOSYS || fd == -EPERM ? "openat2 is missing or refused here" : "", "");

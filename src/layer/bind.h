@@ -12,6 +12,12 @@
 int bind_refuse(struct cordon_error *err, long r, const char *what, const char *subject, const char *why,
                 const char *remedy);
 
+/* A place inside as people write it: a target is kept without the slash that it begins with. */
+struct bind_place {
+    char path[512];
+};
+struct bind_place bind_place(const char *target);
+
 /* What is to appear, as an O_PATH descriptor; *skip if it is optional and not there. */
 int bind_open(const struct plan_step *step, bool *skip, struct stat *st, struct cordon_error *err);
 

@@ -187,7 +187,7 @@ static int put_bind(struct arguments *a, size_t index)
         return fd < 0 ? fd : 0;
     fd_close(&fd);
     if ((step.flags & STEP_MAKE) == 0 && host_path(a->plan, index, step.target, under) && access(under, F_OK) < 0)
-        return bind_refuse(a->err, -errno, "bind onto", step.target, "it does not exist beneath another bind",
+        return bind_refuse(a->err, -errno, "bind onto", bind_place(step.target).path, "it does not exist beneath another bind",
                            "nothing is ever created in your tree: create it there first");
     const bool kept = (a->plan->steps[index].flags & STEP_OWN) != 0 && !S_ISDIR(st.st_mode);
     put(&a->text, seals(&step) || kept ? "--ro-bind" : "--bind");

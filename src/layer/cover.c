@@ -189,7 +189,7 @@ int layer_cover_overlay(struct layer_cover *self, size_t step, bool *readonly, s
         long r = overlay_tree(self->box, name, tree, readonly);
         sys_call(SYS_umask, umask);
         if (r < 0) {
-            fail(err, r, "hide names in", tree->target);
+            fail(err, r, "hide names in", bind_place(tree->target).path);
             err_remedy(err, "cordon doctor says whether this host has overlays; some file systems take none");
             return (int)r;
         }
@@ -287,7 +287,7 @@ int layer_cover_names(struct layer_cover *self, struct cordon_error *err)
     for (size_t i = 0; i < self->name_count; i++) {
         long r = cover_first(self, &self->names[i]);
         if (r == -ELOOP)
-            return bind_refuse(err, r, "hide", self->names[i].dir, "a symbolic link is on the way",
+            return bind_refuse(err, r, "hide", bind_place(self->names[i].dir).path, "a symbolic link is on the way",
                                "name the place that the link leads to");
         if (r < 0)
             return fail(err, r, "cover the name", self->names[i].name);

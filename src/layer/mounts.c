@@ -18,6 +18,11 @@ static int fail(struct cordon_error *err, long r, const char *what, const char *
     return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_MOUNTS, (int)-r, what, subject);
 }
 
+static int fail_at(struct cordon_error *err, long r, const char *what, const char *target)
+{
+    return fail(err, r, what, bind_place(target).path);
+}
+
 /* The directories above a path on a file system of our own. */
 static long make_parents(const char *path)
 {
@@ -66,10 +71,10 @@ static int write_file(const struct plan_step *step, struct cordon_error *err)
 {
     long fd = make_file(step->target, step->mode);
     if (fd < 0)
-        return fail(err, fd, "create file", step->target);
+        return fail_at(err, fd, "create file", step->target);
     long r = sys_write((int)fd, step->source, strlen(step->source));
     sys_close((int)fd);
-    return r < 0 ? fail(err, r, "write file", step->target) : 0;
+    return r < 0 ? fail_at(err, r, "write file", step->target) : 0;
 }
 
 /* A file that reads as zeros without end, and whose mapping is bounded by its file system. */
@@ -78,7 +83,7 @@ static int make_sparse(const struct plan_step *step, struct cordon_error *err)
     long fd = make_file(step->target, 0444);
     long r = fd < 0 ? fd : sys_call(SYS_ftruncate, fd, INT64_MAX);
     sys_close((int)fd);
-    return r < 0 ? fail(err, r, "create file", step->target) : 0;
+    return r < 0 ? fail_at(err, r, "create file", step->target) : 0;
 }
 
 /* Mount options in `source`. A target on the host's ground is reached without following links. */
@@ -90,19 +95,19 @@ static int mount_tmpfs(const struct plan_step *step, struct cordon_error *err)
     if ((step->flags & STEP_MAKE) != 0) {
         long r = make_dir(target, 0755);
         if (r < 0)
-            return fail(err, r, "create directory", target);
+            return fail_at(err, r, "create directory", target);
     } else {
         fd = sys_open_in_root(AT_FDCWD, target, O_PATH | O_DIRECTORY);
         if ((fd == -ENOENT || fd == -ENOTDIR) && (step->flags & STEP_OPTIONAL) != 0)
             return 0;
         if (fd < 0)
-            return fail(err, fd, "open mount point (openat2)", target);
+            return fail_at(err, fd, "open mount point (openat2)", target);
         sys_fd_path(path, fd);
         target = path;
     }
     long r = sys_mount("tmpfs", target, "tmpfs", MS_NOSUID | MS_NODEV, step->source);
     sys_close(fd);
-    return r < 0 ? fail(err, r, "mount tmpfs", step->target) : 0;
+    return r < 0 ? fail_at(err, r, "mount tmpfs", step->target) : 0;
 }
 
 static int open_target(const struct plan_step *step, bool directory, struct cordon_error *err)
@@ -110,17 +115,17 @@ static int open_target(const struct plan_step *step, bool directory, struct cord
     if ((step->flags & STEP_MAKE) != 0) {
         long r = directory ? make_dir(step->target, 0755) : make_place(step->target, 0444);
         if (r < 0)
-            return fail(err, r, "create mount point", step->target);
+            return fail_at(err, r, "create mount point", step->target);
     }
     int fd = sys_open_in_root(AT_FDCWD, step->target, O_PATH);
     if ((fd == -ENOENT || fd == -ENOTDIR) && (step->flags & STEP_INNER) == 0)
-        return bind_refuse(err, fd, "bind onto", step->target,
+        return bind_refuse(err, fd, "bind onto", bind_place(step->target).path,
                       "it does not exist beneath another bind",
                       "nothing is ever created in your tree: create it there first, or bind elsewhere");
     if (fd == -ELOOP)
-        return bind_refuse(err, fd, "bind onto", step->target, "a symbolic link is in the way",
+        return bind_refuse(err, fd, "bind onto", bind_place(step->target).path, "a symbolic link is in the way",
                       "name the place that the link leads to");
-    return fd < 0 ? fail(err, fd, "open mount point (openat2)", step->target) : fd;
+    return fd < 0 ? fail_at(err, fd, "open mount point (openat2)", step->target) : fd;
 }
 
 /* `readonly` stays true only while every read-only mount says that it is. */
@@ -162,16 +167,16 @@ static int bind_tree(const struct plan_step *step, int prepared, bool *readonly,
     }
     sys_close(tree);
     if (mismatch) /* the kernel says no more than EINVAL */
-        return bind_refuse(err, -ENOTDIR, "bind onto", step->target,
+        return bind_refuse(err, -ENOTDIR, "bind onto", bind_place(step->target).path,
                       "one of them is a directory and the other is not", "");
-    return r < 0 ? fail(err, r, "mount", step->target) : 0;
+    return r < 0 ? fail_at(err, r, "mount", step->target) : 0;
 }
 
 static int bind_device(const struct plan_step *step, struct cordon_error *err)
 {
     long r = make_place(step->target, 0666);
     if (r < 0)
-        return fail(err, r, "create file", step->target);
+        return fail_at(err, r, "create file", step->target);
     r = sys_mount(step->source, step->target, NULL, MS_BIND, NULL);
     return r < 0 ? fail(err, r, "mount device", step->source) : 0;
 }
@@ -182,7 +187,7 @@ static int mount_devpts(const struct plan_step *step, struct cordon_error *err)
     if (r == 0)
         r = sys_mount("devpts", step->target, "devpts", MS_NOSUID | MS_NOEXEC,
                       "newinstance,ptmxmode=0666,mode=0620");
-    return r < 0 ? fail(err, r, "mount devpts", step->target) : 0;
+    return r < 0 ? fail_at(err, r, "mount devpts", step->target) : 0;
 }
 
 /*
@@ -223,7 +228,7 @@ static int mount_proc(const struct plan_step *step, bool *nesting, struct cordon
     if (r == 0)
         r = sys_mount("proc", step->target, "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
     if (r < 0) {
-        fail(err, r, "mount proc", step->target);
+        fail_at(err, r, "mount proc", step->target);
         err_remedy(err, r == -EPERM ? "this host covers parts of /proc, as containers do, and the "
                                       "kernel then refuses a new one"
                                     : "");
@@ -278,7 +283,7 @@ static int enter_root(const struct plan_step *step, const struct layer_trees *tr
         sys_close(target);
         sys_close(tree->fd);
         if (r < 0)
-            return fail(err, r, "mount", tree->target);
+            return fail_at(err, r, "mount", tree->target);
     }
     return 0;
 }
@@ -297,10 +302,10 @@ static int apply_step(const struct plan_step *step, int prepared, struct seen *s
         return mount_tmpfs(step, err);
     case STEP_DIR:
         r = make_dir(step->target, step->mode);
-        return r < 0 ? fail(err, r, "create directory", step->target) : 0;
+        return r < 0 ? fail_at(err, r, "create directory", step->target) : 0;
     case STEP_LINK:
         r = sys_symlink(step->source, step->target);
-        return r < 0 ? fail(err, r, "create link", step->target) : 0;
+        return r < 0 ? fail_at(err, r, "create link", step->target) : 0;
     case STEP_FILE:
         return write_file(step, err);
     case STEP_BIND:
@@ -319,7 +324,7 @@ static int apply_step(const struct plan_step *step, int prepared, struct seen *s
     case STEP_HOST_TREE:
         break; /* only ever the first one */
     }
-    return fail(err, -EINVAL, "apply step", step->target);
+    return fail_at(err, -EINVAL, "apply step", step->target);
 }
 
 /* What was to be read-only once everything stands in it. */
@@ -332,7 +337,7 @@ static int seal(const struct plan *plan, struct cordon_error *err)
             continue;
         long r = sys_mount_setattr(AT_FDCWD, i == 0 ? "." : step->target, 0, &attr);
         if (r < 0 && !(r == -ENOENT && (step->flags & STEP_OPTIONAL) != 0))
-            return fail(err, r, "seal (mount_setattr)", step->target);
+            return fail_at(err, r, "seal (mount_setattr)", step->target);
     }
     return 0;
 }

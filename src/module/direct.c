@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "backend/backend.h"
 #include "base/fd.h"
 #include "base/text.h"
 #include "supervisor/stream.h"
@@ -27,6 +28,29 @@ struct direct {
     struct stream streams[2]; /* owned */
     int over;   /* 1 + the stream that ran over; 0: none */
 };
+
+int module_direct_check(const char *id, const struct module_terms *terms, char *const *env,
+                        struct cordon_error *err)
+{
+    static const char what[] = "call without a sandbox";
+    if (backend_isolation_required(env)) {
+        err_set(err, CORDON_ERROR_POLICY, CORDON_LAYER_PLAN, EPERM, what, id);
+        err_why(err, "CORDON_REQUIRE_ISOLATION is set");
+        return -EPERM;
+    }
+    const uint64_t *timeout = terms->timeout_ms;
+    const char *why = terms->ceiling != NULL ? "a ceiling is kept by a sandbox alone"
+                      : timeout != NULL && *timeout != POLICY_UNLIMITED
+                          ? "a time limit is kept by a sandbox alone"
+                      : terms->policy != NULL && terms->policy->require.count > 0
+                          ? "what is required is kept by a sandbox alone"
+                          : NULL;
+    if (why == NULL)
+        return 0;
+    err_set(err, CORDON_ERROR_USAGE, CORDON_LAYER_MODULE, EINVAL, what, id);
+    err_why(err, why);
+    return -EINVAL;
+}
 
 void module_unprotected(struct result *result)
 {

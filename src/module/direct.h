@@ -1,7 +1,15 @@
 /* A module without a sandbox: an ordinary child in the caller's own environment, no limits. */
 #pragma once
 
+#include "module/request.h"
 #include "result/result.h"
+
+/*
+ * What only a sandbox can keep is refused, not forgotten: a ceiling, a requirement, a time limit;
+ * and the call itself, if the environment demands isolation.
+ */
+int module_direct_check(const char *id, const struct module_terms *terms, char *const *env,
+                        struct cordon_error *err);
 
 /*
  * Runs the command and waits for its end; what it printed is in the result, its standard error too

@@ -4,13 +4,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "wire/doc.h"
 
+#define MANIFEST_FILE "module.json"
 #define MODULES_MAX 65536
 
 static int fail(struct cordon_error *err, int errnum, const char *what, const char *subject)
@@ -99,32 +102,44 @@ static int open_module(int root, const char *id, struct cordon_error *err)
     return fail(err, errno, "open module", id);
 }
 
+/* A file of a module's for messages: of many modules one wants to know which. */
+struct module_file {
+    char path[256 + NAME_MAX];
+};
+
+static struct module_file file_of(const char *id, const char *name)
+{
+    struct module_file file;
+    snprintf(file.path, sizeof file.path, "%s/%s", id, name);
+    return file;
+}
+
 static int unreadable(struct cordon_error *err, int r, const char *id)
 {
-    static const char file[] = "module.json";
     if (r == -ENOENT)
-        return no_module(err, ENOENT, id, "its directory has no module.json");
+        return no_module(err, ENOENT, id, "its directory has no " MANIFEST_FILE);
     if (r == -ELOOP || r == -EINVAL)
-        return no_module(err, -r, id, "module.json is not a regular file");
-    r = fail(err, -r, "read manifest", file);
+        return no_module(err, -r, id, MANIFEST_FILE " is not a regular file");
+    r = fail(err, -r, "read manifest", file_of(id, MANIFEST_FILE).path);
     if (r == -EFBIG)
         err_why(err, "it is longer than 1048576 bytes");
     return r;
 }
 
-static int check_library(int dir, const char *name, struct cordon_error *err)
+static int check_library(int dir, const char *id, const char *name, struct cordon_error *err)
 {
     struct stat st;
     if (name == NULL)
         return 0;
     if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-        return fail(err, errno, "find library", name);
+        return fail(err, errno, "find library", file_of(id, name).path);
     if (S_ISREG(st.st_mode))
         return 0;
-    int r = fail(err, EINVAL, "find library", name);
+    int r = fail(err, EINVAL, "find library", file_of(id, name).path);
     err_why(err, "it is not a regular file");
     return r;
 }
+
 
 int module_find(struct module *out, const struct module_root *root, const char *id,
                 struct arena *arena, struct cordon_error *err)
@@ -139,13 +154,15 @@ int module_find(struct module *out, const struct module_root *root, const char *
     FD_AUTO dir = open_module(root->fd, id, err);
     if (dir < 0)
         return dir;
-    int r = read_file(dir, "module.json", &text);
+    int r = read_file(dir, MANIFEST_FILE, &text);
     if (r < 0)
         return unreadable(err, r, id);
     struct module module;
     r = manifest_read(&module.manifest, arena, id, text.data, text.len, err);
-    if (r == 0)
-        r = check_library(dir, module.manifest.library, err);
+    if (r < 0)
+        doc_name(err, file_of(id, MANIFEST_FILE).path);
+    else
+        r = check_library(dir, id, module.manifest.library, err);
     if (r < 0)
         return r;
     module.dir = arena_printf(arena, "%s/%s", strcmp(root->path, "/") == 0 ? "" : root->path, id);

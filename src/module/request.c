@@ -83,6 +83,18 @@ static struct policy copy_of(const struct policy *original)
     return policy;
 }
 
+/* Who gave no ceiling has one all the same, and wrote it: the policy of the call. */
+static void call_it_policy(struct cordon_error *err)
+{
+    static const char ceiling[] = "the ceiling";
+    char why[sizeof err->why];
+    const char *at = strstr(err->why, ceiling);
+    if (at == NULL)
+        return;
+    snprintf(why, sizeof why, "%.*syour own policy%s", (int)(at - err->why), err->why, at + sizeof ceiling - 1);
+    err_why(err, why);
+}
+
 /* What the manifest asks for, checked against what the caller grants. */
 static int grant(struct policy *policy, struct arena *arena, const struct module *module,
                  const struct module_terms *terms, struct cordon_error *err)
@@ -98,7 +110,9 @@ static int grant(struct policy *policy, struct arena *arena, const struct module
         policy->limits.wall_ms = *most;
     r = policy_within(policy, terms->ceiling != NULL ? terms->ceiling : &own, NULL, err);
     if (r < 0 && err != NULL) {
-        snprintf(err->what, sizeof err->what, "grant module its request");
+        snprintf(err->what, sizeof err->what, "grant module %.56s its request", module->manifest.id);
+        if (terms->ceiling == NULL)
+            call_it_policy(err);
         err_remedy(err, terms->ceiling != NULL
                             ? "grant it in the document of --within, if you trust the module"
                             : "grant it with --within FILE, or by an option, if you trust the module");

@@ -130,7 +130,7 @@ static const char *gap_of(const struct plan_build *b)
         if (beneath_writable(b, policy->ro.items[i].host))
             return "what is read-only inside something writable cannot be kept so without a mount namespace";
     }
-    if (policy->protect.count > 0 && (policy->rw.count > 0 || policy->rw_cwd))
+    if (policy->protect.count > 0 && (policy->rw.count > 0 || policy->rw_cwd || policy->work == WORK_HOST))
         return "protected names in a writable tree (.git/hooks, ...) cannot be kept without a mount namespace";
     return NULL;
 }

@@ -205,20 +205,7 @@ static void must_be_seen(struct plan *plan, const struct plan_claim *claim)
     plan->must |= claim->proof & ~(uint32_t)(PROOF_EMPTY | PROOF_TIMER);
 }
 
-/* A rung is named by a whole word of its mechanism. */
-static bool has_word(const char *mechanism, const char *word)
-{
-    static const char between[] = ", ";
-    for (const char *p = mechanism; *p != '\0'; p += strspn(p, between)) {
-        const size_t len = strcspn(p, between);
-        if (strlen(word) == len && memcmp(p, word, len) == 0)
-            return true;
-        p += len;
-    }
-    return false;
-}
-
-/* The policy's "require": a capability, or a rung of its ladder. */
+/* The policy's "require": a capability, or a rung of its ladder, named by a word of its mechanism. */
 static int requirements(struct plan_build *b)
 {
     for (size_t i = 0; i < b->policy.require.count; i++) {
@@ -232,7 +219,7 @@ static int requirements(struct plan_build *b)
                 have = &b->plan->claims[c];
         }
         if (have == NULL || !have->requested || have->mechanism == NULL ||
-            (rung != NULL && !has_word(have->mechanism, rung)))
+            (rung != NULL && !capability_names_word(have->mechanism, rung)))
             return unmet(b, want, have);
         must_be_seen(b->plan, have); /* whatever else may be partial */
     }

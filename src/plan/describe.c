@@ -250,4 +250,6 @@ void plan_describe(const struct plan *plan, enum capability c, struct plan_words
     else if (!(plan->bare && plan_bare_details(plan, c, out)) &&
              !(plan->bwrap != NULL && plan_bwrap_details(plan, c, out)))
         details(plan, c, out);
+    if (c == CAP_OUTPUT && plan->output_bytes > PLAN_CAPTURE_MAX)
+        add_words(out, "; a result keeps the first 64 MiB of each stream in any case");
 }

@@ -164,8 +164,9 @@ static void pin_parents(struct tree *t, const char *target, const struct place *
 }
 
 /*
- * An overlay shows one file system, without what is mounted inside it. So where names are to be
- * hidden each mount beneath a read-only source gets a bind of its own on top.
+ * An overlay shows one file system, without what is mounted inside it; and what is mounted inside a
+ * tree may be a part of the tree again, with the same names to hide. So where names are to be hidden
+ * each mount beneath a source gets a bind of its own on top.
  */
 static void add_inner(struct tree *t, const char *source, const char *target, unsigned flags)
 {
@@ -192,7 +193,7 @@ static void add_bind(struct tree *t, const char *source, const char *target, uns
     step->flags = flags | (above->ground == GROUND_OURS ? (unsigned)STEP_MAKE : 0);
     remember(t, target, (flags & STEP_RDONLY) != 0 ? GROUND_READONLY : GROUND_WRITABLE);
     find_place(t, target, strlen(target))->listed = (flags & (STEP_LISTED | STEP_OPTIONAL)) == STEP_LISTED;
-    if ((flags & (STEP_RDONLY | STEP_OWN | STEP_FD)) == STEP_RDONLY && t->b->policy.hide.count > 0)
+    if ((flags & (STEP_OWN | STEP_FD)) == 0 && t->b->policy.hide.count > 0)
         add_inner(t, source, target, flags);
 }
 

@@ -123,7 +123,7 @@ int plan_build_payload(struct plan_build *b)
         plan->envp = caller;
     } else {
         char **envp = policy_environment(&b->policy, caller, b->arena);
-        if (envp != NULL && plan->tty)
+        if (envp != NULL && plan->tty && !policy_variable_denied(&b->policy.env, "TERM"))
             envp = with_term(b, envp);
         plan->envp = envp != NULL && plan_on_host_paths(plan) ? plan_work_environment(b, envp) : envp;
     }

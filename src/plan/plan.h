@@ -35,7 +35,7 @@ enum step_flag {
     STEP_LISTED = 1 << 3,   /* asked for by the policy: a final link is refused, root id-maps it */
     STEP_OWN = 1 << 4,      /* the source is what stands at the target already: bound onto itself */
     STEP_FD = 1 << 5,       /* the caller has the source open, as `fd` */
-    STEP_INNER = 1 << 6,    /* shown again on top of an overlay, unless its place is hidden */
+    STEP_INNER = 1 << 6,    /* a mount inside a source, shown again unless its place is hidden */
 };
 
 struct plan_step {
@@ -81,6 +81,9 @@ struct plan_claim {
 };
 
 #define PLAN_DETAILS_SIZE 768
+
+/* Of each stream, whatever the limit: a document must end somewhere, and a byte may be six of JSON. */
+#define PLAN_CAPTURE_MAX (64u * 1024 * 1024)
 
 /* A claim in words. */
 struct plan_words {

@@ -16,6 +16,41 @@ static const char *const names[CAPABILITY_COUNT] = {
     [CAP_CPU_RATE] = "cpu_rate",
 };
 
+static const char *const mechanisms[CAPABILITY_COUNT] = {
+    [CAP_WALL_TIME] = "supervisor timer",
+    [CAP_CPU_TIME] = "cgroup2, cgroup1, sampling",
+    [CAP_MEMORY] = "cgroup2, cgroup1, watcher",
+    [CAP_PIDS] = "cgroup2, cgroup1, rlimit, fork gate",
+    [CAP_OPEN_FILES] = "rlimit",
+    [CAP_OUTPUT] = "supervisor",
+    [CAP_FILESYSTEM] = "mount namespace, landlock, seccomp",
+    [CAP_NETWORK] = "network namespace, seccomp",
+    [CAP_SYSCALLS] = "seccomp",
+    [CAP_PRIVILEGES] = "user namespace, no_new_privs",
+    [CAP_ENVIRONMENT] = "rebuilt",
+    [CAP_PROCESSES] = "pid namespace, subreaper, fork gate, landlock scope",
+    [CAP_IPC] = "ipc and network namespace, landlock scope, seccomp, keyring",
+    [CAP_DEVICES] = "minimal /dev, landlock",
+    [CAP_CPU_RATE] = "cgroup2, cgroup1",
+};
+
+const char *capability_mechanisms(enum capability c)
+{
+    return mechanisms[c];
+}
+
+bool capability_names_word(const char *mechanism, const char *word)
+{
+    static const char between[] = ", ";
+    for (const char *p = mechanism; *p != '\0'; p += strspn(p, between)) {
+        const size_t len = strcspn(p, between);
+        if (strlen(word) == len && memcmp(p, word, len) == 0)
+            return true;
+        p += len;
+    }
+    return false;
+}
+
 const char *capability_name(enum capability c)
 {
     return c < CAPABILITY_COUNT ? names[c] : "?";
@@ -46,12 +81,8 @@ bool capability_requirement(const char *text)
 {
     char word[32];
     const char *mechanism = NULL;
-    if (!split(text, word, sizeof word, &mechanism) || capability_parse(word) < 0)
-        return false;
-    if (mechanism == NULL)
-        return true;
-    const char *allowed = "abcdefghijklmnopqrstuvwxyz0123456789_-";
-    return mechanism[0] != '\0' && mechanism[strspn(mechanism, allowed)] == '\0';
+    const int c = split(text, word, sizeof word, &mechanism) ? capability_parse(word) : -1;
+    return c >= 0 && (mechanism == NULL || capability_names_word(mechanisms[c], mechanism));
 }
 
 void capability_remedy(const char *text, char *out, size_t size)
@@ -59,7 +90,12 @@ void capability_remedy(const char *text, char *out, size_t size)
     char word[32];
     const char *mechanism = NULL;
     const char *near = NULL;
-    if (split(text, word, sizeof word, &mechanism))
+    const bool fits = split(text, word, sizeof word, &mechanism);
+    if (fits && capability_parse(word) >= 0) {
+        snprintf(out, size, "mechanisms of %s, each word by itself: %s", word, mechanisms[capability_parse(word)]);
+        return;
+    }
+    if (fits)
         near = nearest_word(word, names, CAPABILITY_COUNT, sizeof names[0]);
     if (near != NULL) {
         snprintf(out, size, "write CAPABILITY or CAPABILITY:MECHANISM; did you mean \"%s\"?", near);

@@ -12,9 +12,14 @@ static bool listed(const struct policy_names *list, const char *name, bool by_pr
     return false;
 }
 
+bool policy_variable_denied(const struct policy_env *env, const char *name)
+{
+    return listed(&env->deny, name, true);
+}
+
 static bool passes(const struct policy_env *env, const char *name)
 {
-    if (listed(&env->deny, name, true))
+    if (policy_variable_denied(env, name))
         return false;
     return env->inherit || listed(&env->allow, name, !policy_loader_variable(name));
 }

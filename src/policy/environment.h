@@ -8,3 +8,6 @@
  * defaults, then what is set. NULL-terminated, everything in `arena`; NULL if out of memory.
  */
 char **policy_environment(const struct policy *policy, char *const *caller, struct arena *arena);
+
+/* `deny` names it: no value of the caller's may pass. */
+bool policy_variable_denied(const struct policy_env *env, const char *name);

@@ -151,20 +151,25 @@ static bool writable(const struct policy *p, const struct policy *ceiling,
     return false;
 }
 
+static int refuse_bind(struct cordon_error *err, const char *list, size_t index, const char *act, const char *host)
+{
+    char pointer[64];
+    char why[192];
+    snprintf(pointer, sizeof pointer, "/fs/%s/%zu", list, index);
+    snprintf(why, sizeof why, "the ceiling grants no %s '%.100s', or not all of it", act, host);
+    return within_exceeds(err, pointer, why);
+}
+
 static int check_binds(const struct policy *p, const struct policy *ceiling,
                        struct cordon_error *err)
 {
-    char pointer[64];
     for (size_t i = 0; i < p->rw.count; i++) {
-        snprintf(pointer, sizeof pointer, "/fs/rw/%zu", i);
         if (!writable(p, ceiling, &p->rw.items[i]))
-            return within_exceeds(err, pointer,
-                                  "the ceiling grants no writing there, or not to all of it");
+            return refuse_bind(err, "rw", i, "writing in", p->rw.items[i].host);
     }
     for (size_t i = 0; i < p->ro.count; i++) {
-        snprintf(pointer, sizeof pointer, "/fs/ro/%zu", i);
         if (!readable(p, ceiling, &p->ro.items[i]))
-            return within_exceeds(err, pointer, "the ceiling grants no reading there, or not of all of it");
+            return refuse_bind(err, "ro", i, "reading of", p->ro.items[i].host);
     }
     return 0;
 }

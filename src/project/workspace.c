@@ -33,6 +33,14 @@ static int fail(struct cordon_error *err, int errnum, const char *what, const ch
     return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_ROOTED, errnum, what, subject);
 }
 
+/* Of the directory of all workspaces, by its whole path: the project may not be the one that was meant. */
+static int fail_in(const struct workspace *w, struct cordon_error *err, int errnum, const char *what)
+{
+    char path[2 * PATH_MAX];
+    snprintf(path, sizeof path, "%s/%s", strcmp(w->project->root, "/") == 0 ? "" : w->project->root, w->artifacts);
+    return fail(err, errnum, what, path);
+}
+
 /* ---- names ---- */
 
 static void name_of(char *out, size_t size, const char *stem, unsigned run)
@@ -144,7 +152,7 @@ static int make_parents(struct workspace *w, struct cordon_error *err)
         if (below == -ELOOP || below == -ENOTDIR)
             return refuse_link(err, w->artifacts);
         if (below < 0)
-            return fail(err, -below, "make", w->artifacts);
+            return fail_in(w, err, -below, "make");
         fresh = made.parent >= 0;
         if (made.parent >= 0 && len < sizeof made.name &&
             w->above_count < sizeof w->above / sizeof w->above[0])
@@ -254,7 +262,7 @@ static int take_number(struct workspace *w, struct cordon_error *err)
         int fd = make_dir(w->parent, name, &w->made);
         if (fd < 0 || w->made.parent < 0) { /* somebody else's */
             if (fd < 0 && fd != -ELOOP && fd != -ENOTDIR && fd != -EACCES)
-                return fail(err, -fd, "make workspace in", w->artifacts);
+                return fail_in(w, err, -fd, "make workspace in");
             if (fd >= 0)
                 close(fd);
             continue;
@@ -263,7 +271,7 @@ static int take_number(struct workspace *w, struct cordon_error *err)
         set_names(w, run);
         return flock(w->dir, LOCK_EX | LOCK_NB) < 0 ? fail(err, errno, "lock", w->path) : 0;
     }
-    return fail(err, EEXIST, "find a free workspace in", w->artifacts);
+    return fail_in(w, err, EEXIST, "find a free workspace in");
 }
 
 static int fill(struct workspace *w, const char *template, size_t template_len)

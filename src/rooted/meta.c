@@ -119,6 +119,8 @@ int cordon_root_exists(struct cordon_root *root, const char *path, bool *out,
 
 /* ---- changing what a name leads to, without the right to read it ---- */
 
+#define CHANGE_SETS_ID (-4098) /* a bit that would give a program the identity of its owner or group */
+
 /* The two ways to change something: by an O_PATH descriptor, which older kernels cannot, or not. */
 struct change {
     int (*by_path)(int fd, const void *to);
@@ -148,6 +150,10 @@ static int change(const struct call *c, const char *path, const struct change *h
         FD_AUTO other = open_to_change(&t);
         rc = other < 0 ? other : how->by_file(other, to);
     }
+    if (rc == CHANGE_SETS_ID)
+        return call_fail_code(c, &t, "EPERM", EPERM, "open",
+                              "EPERM: operation not permitted in safe mode (set-user-ID or set-group-ID bit), open '%s'",
+                              t.request);
     return rc < 0 ? call_fail(c, &t, "open", rc) : 0;
 }
 
@@ -167,13 +173,13 @@ static bool mode_allowed(int fd, const struct new_mode *to)
 static int chmod_path(int fd, const void *to)
 {
     const struct new_mode *mode = to;
-    return mode_allowed(fd, mode) ? resolve_fd_chmod(fd, mode->bits) : -EPERM;
+    return mode_allowed(fd, mode) ? resolve_fd_chmod(fd, mode->bits) : CHANGE_SETS_ID;
 }
 
 static int chmod_file(int fd, const void *to)
 {
     const struct new_mode *mode = to;
-    return !mode_allowed(fd, mode) ? -EPERM : fchmod(fd, mode->bits) < 0 ? -errno : 0;
+    return !mode_allowed(fd, mode) ? CHANGE_SETS_ID : fchmod(fd, mode->bits) < 0 ? -errno : 0;
 }
 
 int cordon_root_chmod(struct cordon_root *root, const char *path, uint32_t mode,

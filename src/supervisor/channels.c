@@ -9,10 +9,6 @@
 #include "supervisor/events.h"
 #include "sys/process.h"
 
-/* Each byte may become six of JSON. */
-#define CAPTURE_UNLIMITED (16u * 1024 * 1024)
-#define CAPTURE_MAX (64u * 1024 * 1024)
-
 /* Both ends of a stream's pipe: ours does not block. Theirs is copied onto 0 to 2 one by one, so it must
  * not be one of those, as it would be in a caller without standard streams. */
 static int make_pipe(struct supervisor *s, int ours[1], int theirs[1], bool we_read)
@@ -71,13 +67,7 @@ int channels_open_output(struct supervisor *s, unsigned i)
     int from = -1;
     int r = plan->tty ? open_null(s, 1 + (int)i) : make_pipe(s, &from, &s->spawn.stdio[1 + i], true);
     stream_open(stream, from, s->options.output[i], record);
-    stream->cap = plan->output_bytes;
-    stream->cap_passing = plan->output_passing;
-    stream->capture = s->options.capture;
-    stream->before = s->options.before_output;
-    stream->user = s->options.user;
-    stream->capture_cap = plan->output_bytes == POLICY_UNLIMITED ? CAPTURE_UNLIMITED : CAPTURE_MAX;
-    record->captured = BUF_INIT(CAPTURE_MAX);
+    stream_obey(stream, plan, &s->options);
     if (r == 0 && !supervisor_arm(s, from, TAG_FROM + i, EPOLLIN, &stream->from_armed, true))
         r = supervisor_fail(s, errno, "wait for events", "epoll_ctl");
     return r;

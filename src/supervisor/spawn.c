@@ -86,7 +86,12 @@ int spawn_start(struct spawn *s, struct cordon_error *err)
     s->shared = mmap(NULL, sizeof *s->shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (s->shared == MAP_FAILED) {
         s->shared = NULL;
-        return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, errno, "map the shared page", "mmap");
+        int r = err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, errno, "map the shared page", "mmap");
+        if (r == -ENOSYS) { /* every kernel has it */
+            err_why(err, "a system call filter around this process refuses it");
+            err_remedy(err, "as inside of another run of cordon: sandboxes do not nest");
+        }
+        return r;
     }
     s->shared->proof = s->trees == NULL || !s->trees->partial ? PROOF_MAPPED : 0;
     s->stack = mmap(NULL, SPAWN_STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);

@@ -40,7 +40,17 @@ static void choose_sink(struct stream *s)
 
 void stream_open(struct stream *s, int from, int to, struct result_stream *record)
 {
-    *s = (struct stream){.from = from, .to = to, .out = -1, .cap = UINT64_MAX, .capture_cap = UINT64_MAX, .record = record};
+    *s = (struct stream){.from = from, .to = to, .out = -1, .cap = UINT64_MAX, .record = record};
+}
+
+void stream_obey(struct stream *s, const struct plan *plan, const struct run_wishes *wishes)
+{
+    s->cap = plan->output_bytes;
+    s->cap_passing = plan->output_passing;
+    s->capture = wishes->capture;
+    s->before = wishes->before_output;
+    s->user = wishes->user;
+    s->record->captured = BUF_INIT(PLAN_CAPTURE_MAX);
 }
 
 void stream_close(struct stream *s)
@@ -63,7 +73,7 @@ static size_t within(uint64_t cap, uint64_t before, size_t n)
 static void account(struct stream *s, size_t n)
 {
     struct result_stream *record = s->record;
-    const uint64_t most = s->cap < s->capture_cap ? s->cap : s->capture_cap;
+    const uint64_t most = s->cap < PLAN_CAPTURE_MAX ? s->cap : PLAN_CAPTURE_MAX;
     size_t captured = s->capture ? within(most, record->bytes, n) : 0;
     buf_append(&record->captured, s->pending, captured);
     if (captured > 0 && record->captured.failed) {

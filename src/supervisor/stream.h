@@ -8,7 +8,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "plan/plan.h"
 #include "result/result.h"
+#include "result/wishes.h"
 
 #define STREAM_CHUNK (64 * 1024)
 
@@ -30,7 +32,6 @@ struct stream {
     bool from_armed, out_armed; /* as last told to epoll */
 
     uint64_t cap;      /* UINT64_MAX: none */
-    uint64_t capture_cap; /* a document must end somewhere, also without a limit */
     bool cap_passing;  /* holds for what passes through, too */
     bool capture;
     struct result_stream *record; /* borrowed */
@@ -43,6 +44,8 @@ struct stream {
 };
 
 void stream_open(struct stream *s, int from, int to, struct result_stream *record);
+/* The caps of the plan, and where the caller wants it. */
+void stream_obey(struct stream *s, const struct plan *plan, const struct run_wishes *wishes);
 void stream_close(struct stream *s);
 
 /* read() into STREAM_CHUNK bytes that are there from the first ones on: many a stream stays empty. */

@@ -1,11 +1,26 @@
 #include "supervisor/verdict.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/text.h"
 #include "result/ending.h"
 #include "supervisor/writable.h"
+
+/* Links of the host's are not there inside: a shell that went through one has another name for the place. */
+static void suggest_directory(struct cordon_error *err)
+{
+    char remedy[sizeof err->remedy];
+    char *straight = realpath(err->subject, NULL);
+    if (straight != NULL && strcmp(straight, err->subject) != 0 &&
+        (size_t)snprintf(remedy, sizeof remedy, "a symbolic link is on the way on the host; without links it is --cwd %s "
+                         "(a shell says it by pwd -P)", straight) < sizeof remedy)
+        err_remedy(err, remedy);
+    free(straight);
+}
 
 /*
  * Before anything ran: which of the three processes gave up. Who is told to end while it begins fails in
@@ -24,6 +39,8 @@ static bool never_ran(const struct supervisor *s, struct result *result)
     else if (!shared->executing && s->init_gone && !s->oom && result->error.kind == CORDON_ERROR_NONE)
         err_set(&result->error, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, 0, "set up the sandbox",
                 "init was killed from outside");
+    if (result->error.errnum == ENOENT && strcmp(result->error.subject, s->plan->cwd) == 0)
+        suggest_directory(&result->error);
     return result->error.kind != CORDON_ERROR_NONE;
 }
 

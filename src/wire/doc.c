@@ -28,6 +28,16 @@ int doc_fail_key(struct doc *d, const struct json *member, const char *why, cons
     return fail_at(d, member->key_line, member->key_col, why, remedy);
 }
 
+void doc_name(struct cordon_error *err, const char *file)
+{
+    char subject[sizeof err->subject];
+    if (err == NULL)
+        return;
+    int n = snprintf(subject, sizeof subject, "%s%s%s", file, err->subject[0] != '\0' ? "#" : "", err->subject);
+    if (n > 0 && (size_t)n < sizeof subject)
+        memcpy(err->subject, subject, sizeof subject);
+}
+
 static void put(struct doc *d, char c)
 {
     if (d->pointer_len + 1 < sizeof d->pointer)

@@ -33,6 +33,9 @@ int doc_fail(struct doc *d, const struct json *at, const char *why, const char *
 /* The same for the key of a member. */
 int doc_fail_key(struct doc *d, const struct json *member, const char *why, const char *remedy);
 
+/* "file#/pointer", of a refusal that has the pointer alone, if it fits: which document it was. */
+void doc_name(struct cordon_error *err, const char *file);
+
 /* Going down one level; give the value to doc_leave() on the way up. */
 size_t doc_enter_key(struct doc *d, const char *key);
 size_t doc_enter_index(struct doc *d, size_t index);

@@ -156,7 +156,7 @@ static int add_requirement(struct doc *d, const struct json *value, struct polic
     char remedy[256];
     if (!capability_requirement(value->text)) {
         capability_remedy(value->text, remedy, sizeof remedy);
-        return doc_fail(d, value, "unknown capability", remedy);
+        return doc_fail(d, value, "unknown capability or mechanism", remedy);
     }
     return add_plain(d, value, list);
 }

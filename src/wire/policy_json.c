@@ -179,6 +179,13 @@ static int read_version(struct doc *d, const struct json *version)
     return r;
 }
 
+void policy_source_base(const struct policy_source *source, struct policy *out)
+{
+    policy_init(out, source->profile >= 0 ? (enum policy_profile)source->profile : source->fallback);
+    if (source->refine != NULL)
+        source->refine(out);
+}
+
 static int read_v1(struct doc *d, const struct json *root, struct policy *out,
                    struct policy_source *source)
 {
@@ -197,7 +204,7 @@ static int read_v1(struct doc *d, const struct json *root, struct policy *out,
         return r;
     source->form = FORM_V1;
     source->profile = (int)profile;
-    policy_init(out, (enum policy_profile)profile);
+    policy_source_base(source, out);
     return doc_object(d, root, DOC_FIELDS(top_fields), out);
 }
 
@@ -232,7 +239,8 @@ int policy_read(struct policy *out, struct arena *arena, const char *text, size_
     struct cordon_error ignored;
     struct doc d = {.arena = arena, .err = err != NULL ? err : &ignored, .what = "read policy"};
     struct policy policy;
-    struct policy_source found = {.profile = source->profile, .fallback = source->fallback};
+    struct policy_source found = {
+        .profile = source->profile, .fallback = source->fallback, .refine = source->refine};
 
     /* The tree is several times as large as what the policy keeps of it. */
     struct arena tree = ARENA_INIT(POLICY_ARENA_BYTES);

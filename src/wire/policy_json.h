@@ -27,6 +27,7 @@ const char *policy_form_name(enum policy_form form); /* "version 1" */
 struct policy_source {
     int profile; /* in: the base that the caller named, or -1; out: the base that was taken */
     enum policy_profile fallback; /* in: the base if nobody names one */
+    void (*refine)(struct policy *base); /* in: changes the base before the document does; NULL: nothing */
     enum policy_form form;
     char warnings[POLICY_SOURCE_WARNINGS][256];
     unsigned warning_count;
@@ -39,6 +40,9 @@ struct policy_source {
  */
 int policy_read(struct policy *out, struct arena *arena, const char *text, size_t len,
                 struct policy_source *source, struct cordon_error *err);
+
+/* The base of a document: the profile, and what `source` makes of it. */
+void policy_source_base(const struct policy_source *source, struct policy *out);
 
 /* The object of "limits" alone, onto a policy: for module manifests. */
 int policy_read_limits(struct doc *d, const struct json *limits, struct policy *policy);

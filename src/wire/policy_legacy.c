@@ -164,7 +164,7 @@ int policy_legacy_read(struct doc *d, const struct json *root, struct policy *ou
     source->form = noether && limits ? FORM_MIXED : noether ? FORM_NOETHER : FORM_SANDBOX_POLICY;
     if (source->profile < 0) /* these forms cannot name a base, so the caller may */
         source->profile = noether ? PROFILE_STAGE : PROFILE_LIMITS;
-    policy_init(out, (enum policy_profile)source->profile);
+    policy_source_base(source, out);
     if (noether && missing == NULL) {
         d->unknown = warn_unknown;
         d->context = source;

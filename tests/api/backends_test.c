@@ -117,6 +117,24 @@ TEST(posix_and_none_by_the_name_in_a_document)
     cordon_result_free(result);
 }
 
+TEST(isolation_that_this_process_demands_is_demanded_whatever_environment_is_given)
+{
+    static const char json[] = "{\"version\": 1, \"backend\": \"none\"}";
+    struct cordon_policy *policy = cordon_policy_parse(json, sizeof json - 1, NULL);
+    char *const argv[] = {(char[]){"echo"}, (char[]){"ran"}, NULL};
+    char *const offered[] = {(char[]){"PATH=/usr/bin:/bin"}, NULL};
+    const struct cordon_run_options options = {.size = sizeof options, .env = offered};
+    struct cordon_result *result = cordon_run(policy, argv, &options, NULL);
+    check_output(result, "ran\n");
+    cordon_result_free(result);
+    setenv("CORDON_REQUIRE_ISOLATION", "1", 1);
+    result = cordon_run(policy, argv, &options, NULL);
+    check_status(result, "INTERNAL_ERROR");
+    CHECK_INT(cordon_result_error(result)->kind, CORDON_ERROR_POLICY);
+    cordon_result_free(result);
+    cordon_policy_free(policy);
+}
+
 TEST(steps_without_a_descriptor_come_to_an_end)
 {
     static const char json[] = "{\"version\": 1, \"backend\": \"none\"}";

@@ -114,6 +114,47 @@ TEST(a_library_answers_inside_and_in_process)
     done(result);
 }
 
+/* Refused before anything of the module's has run. */
+static void check_refused_directly(struct cordon_call_options options)
+{
+    options.no_sandbox = 1;
+    CHECK(call("a.echo", "1", options) == NULL);
+    CHECK_INT(err.kind, CORDON_ERROR_USAGE);
+}
+
+TEST(without_a_sandbox_what_it_would_keep_is_refused)
+{
+    script("a.echo", "cat");
+    static const char text[] = "{\"version\": 1, \"require\": [\"network\"]}";
+    struct cordon_policy *ceiling = cordon_policy_new("module", &err);
+    struct cordon_policy *demanding = cordon_policy_parse(text, strlen(text), &err);
+    CHECK(ceiling != NULL && demanding != NULL);
+    check_refused_directly((struct cordon_call_options){.within = ceiling});
+    check_refused_directly((struct cordon_call_options){.policy = demanding});
+    check_refused_directly((struct cordon_call_options){.timeout_ms = 5000});
+    struct cordon_result *result =
+        call("a.echo", "1", (struct cordon_call_options){.no_sandbox = 1, .policy = ceiling});
+    check_value(result, "1");
+    cordon_policy_free(ceiling);
+    cordon_policy_free(demanding);
+    done(result);
+}
+
+TEST(without_a_sandbox_nothing_is_called_where_isolation_is_demanded)
+{
+    char *const offered[] = {(char[]){"PATH=/usr/bin:/bin"}, NULL};
+    script("a.echo", "cat");
+    library("a.sum");
+    setenv("CORDON_REQUIRE_ISOLATION", "1", 1);
+    CHECK(call("a.echo", "1", (struct cordon_call_options){.no_sandbox = 1}) == NULL);
+    CHECK_INT(err.kind, CORDON_ERROR_POLICY);
+    CHECK(call("a.sum", "[1]", (struct cordon_call_options){.no_sandbox = 1, .env = offered}) == NULL);
+    CHECK_INT(err.kind, CORDON_ERROR_POLICY);
+    struct cordon_result *result = call("a.echo", "1", DEFAULTS);
+    check_value(result, "1");
+    done(result);
+}
+
 TEST(a_call_that_is_not_waited_for_answers_too)
 {
     module("test.later", "\"command\": [\"cat\"]");

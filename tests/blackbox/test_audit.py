@@ -160,6 +160,17 @@ def test_writes_to_settings_at_the_top(project):
 # --- T31, T32: how it says it ----------------------------------------------------------------
 
 
+def test_a_strict_audit_of_nothing_warns(place):
+    (place / ".git").mkdir()
+    (place / "tests").mkdir()
+    for args in (["--strict"], ["--strict", "--json"], ["--strict", "--sarif"]):
+        r = support.cordon("audit", *args, cwd=place)
+        assert r.rc == 0 and b"warning: no test file was read" in r.err, r.told()
+    assert b"warning" not in support.cordon("audit", cwd=place).err
+    (place / "tests/test_a.py").write_text("def test_a(): pass\n")
+    assert b"warning" not in support.cordon("audit", "--strict", cwd=place).err
+
+
 def test_t31_informational_and_strict(project):
     (project / "tests/test_a.py").write_text("x = 1\n")
     assert audit(project).out == b"" and audit(project, "--strict").out == b""

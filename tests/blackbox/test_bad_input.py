@@ -1,9 +1,10 @@
 """Malformed, huge, contradictory or impossible input: exit 2, one line, nothing run."""
 import json
+import os
 
 import pytest
 
-from support import BIN, ROOT, cordon, run
+from support import BIN, ROOT, TEST_BIN, cordon, run
 
 
 def refused(r, *words, status=2, ran=None):
@@ -164,6 +165,20 @@ def test_125_set_up_failure_names_layer_and_remedy():
     assert r.err.decode().startswith("cordon: ") and b"memory" in r.err
 
 
+def test_a_requirement_that_no_host_could_meet_is_a_mistake():
+    """A word that a mechanism has is a demand, met or not; any other is a slip of the pen."""
+    r = cordon("run", "--require", "memory:cgroup", "--", "true")
+    assert r.rc == 2 and b"cgroup2, cgroup1, watcher" in r.err
+    r = cordon("policy", "check", stdin=b'{"version": 1, "require": ["memory:cgroup"]}')
+    assert r.rc == 2 and b"/require/0" in r.err and b"cgroup2, cgroup1, watcher" in r.err
+    ledger = run("--", "true").doc["enforced"]
+    words = [f"{name}:{word}" for name, entry in ledger.items() if entry["applied"]
+             for word in entry["mechanism"].replace(",", "").split()]
+    assert words
+    r = run(*(w for word in words for w in ("--require", word)), "--", "true")
+    assert r.rc in (0, 125), r.told()  # 125: a rung of the second tier, which the first plan does not have
+
+
 def test_i28_errors_of_the_command_are_its_own():
     r = cordon("run", "--", "sh", "-c", "exit 3")
     assert (r.rc, r.out, r.err) == (3, b"", b"")
@@ -226,3 +241,45 @@ def test_the_remedies_of_likely_mistakes(place):
         refused(cordon("run", *words, cwd=place), remedy, status=status)
     r = cordon("run", "--ro", "./tool:/tool", "--", "/tool", cwd=place)
     assert (r.rc, r.err) == (0, b"")
+
+
+@pytest.mark.parametrize("command", ["run", "test", "audit", "call", "fs", "policy", "doctor"])
+def test_short_names_of_help_and_version(command):
+    assert cordon(command, "-h").out == cordon(command, "--help").out != b""
+    assert cordon("-h").out == cordon("--help").out != b""
+    assert cordon("-V").out == cordon("--version").out != b""
+    assert cordon(command, "-x").rc == 2
+
+
+@pytest.mark.parametrize("command,profile", [("run", "stage"), ("test", "test"), ("call", "module")])
+def test_help_names_the_profile_that_the_command_begins_with(command, profile):
+    line = next(x for x in cordon(command, "--help").text.splitlines() if x.startswith("  --profile"))
+    assert f"{profile} (default)" in line and line.count("(default)") == 1
+
+
+def test_fs_options_end_with_two_dashes_and_slips_are_understood(place):
+    (place / "--json").write_text("text")
+    assert cordon("fs", "--root", place, "--", "readFile", "--json").out == b"text"
+    r = cordon("fs", "--rot", place, "stat", ".")
+    assert r.rc == 2 and b"did you mean --root?" in r.err
+    r = cordon("fs", "--root", place, "--reedonly", "stat", ".")
+    assert r.rc == 2 and b"did you mean --readonly?" in r.err
+
+
+def test_the_root_of_the_file_system_is_no_project():
+    r = cordon("test", "--", "true", cwd="/")
+    assert r.rc == 2 and b"find project root '/'" in r.err and b"--root DIR" in r.err
+    assert not os.path.exists("/tests")
+
+
+@pytest.mark.skipif(ROOT, reason="root can write there")
+def test_a_workspace_that_cannot_be_made_is_named_in_full():
+    r = cordon("test", "--root", "/usr/lib", "--", "true")
+    assert b"make '/usr/lib/tests/artifacts': permission denied" in r.err
+
+
+def test_a_run_inside_of_a_run_says_what_refuses_it():
+    sampled = dict(binary=TEST_BIN, env={"CORDON_TEST_DISABLE": "cgroup"})
+    r = cordon("run", "--ro", f"{BIN}:/c", "--", "/c", "run", "--", "true", **sampled)
+    assert r.rc == 125 and b"a system call filter around this process refuses it" in r.err, r.told()
+    assert b"kernel" not in r.err

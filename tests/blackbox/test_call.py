@@ -335,6 +335,9 @@ def test_the_examples(place):
     call = lambda id_, given: json.loads(
         cordon("call", "--extensions", place / "modules", id_, stdin=json.dumps(given).encode()).out)
     assert call("text.wordcount", {"text": "one two\nthree"}) == {"lines": 2, "words": 3, "characters": 13}
-    assert call("math.sum", [1, -2, 43]) == {"sum": 42}
+    assert call("math.sum", [1, -2, 43]) == {"sum": 42} and call("math.sum", []) == {"sum": 0}
+    for wrong in (7, {"a": 1}, [1, "2"], [1.5], [1, [2]], [1e3], [None], [1 << 63], [(1 << 63) - 1, 1]):
+        r = cordon("call", "--extensions", place / "modules", "math.sum", stdin=json.dumps(wrong).encode())
+        assert r.rc not in (0, 44) and b"math.sum: the " in r.err, r.told()
     listed = cordon("call", "--list", "--extensions", place / "modules").text
     assert "math.sum" in listed and "text.wordcount" in listed

@@ -115,7 +115,9 @@ def test_a_manifest_that_is_wrong(modules, text, pointer, where, why):
     r = modules.call("a.m")
     err = r.err.decode()
     assert r.rc == 44 and "read manifest" in err and why in err and f"{where}: " in err, r.told()
-    assert pointer == "" or f"'{pointer}'" in err, r.told()
+    assert f"'a.m/module.json{'#' if pointer else ''}{pointer}'" in err, r.told()
+    listed = modules.call("--list").err.decode()
+    assert f"'a.m/module.json{'#' if pointer else ''}{pointer}'" in listed, "of many one wants to know which"
 
 
 def test_a_manifest_that_is_huge(modules):

@@ -11,7 +11,7 @@ def test_limits_are_granted_below_the_profile_and_refused_above(modules):
     for key, value in {"wall_ms": 300001, "mem_bytes": 1 << 40, "pids": 65, "output_bytes": None}.items():
         modules.add(f"a.more_{key}", WORLD, limits={key: value})
         r = modules.call(f"a.more_{key}")
-        assert r.rc == 2 and b"grant module its request" in r.err and f"/limits/{key}".encode() in r.err, r.told()
+        assert r.rc == 2 and b"grant module " in r.err and f"/limits/{key}".encode() in r.err, r.told()
         assert modules.call("--exit", "apcore", f"a.more_{key}").rc == 77
 
 
@@ -28,6 +28,8 @@ def test_effects_are_requests(modules, place):
     for id_, pointer in (("a.read", b"/fs/ro/0"), ("a.write", b"/fs/rw/0")):
         r = modules.call(id_)
         assert r.rc == 2 and pointer in r.err and b"--within" in r.err, r.told()
+        assert f"grant module {id_} its request".encode() in r.err and f"'{secret}'".encode() in r.err
+        assert b"your own policy" in r.err and b"ceiling" not in r.err, "nobody gave one"
     # By the caller's own option: the same words grant it, and reading is not writing.
     assert modules.result("--ro", secret, "a.read").doc["value"] == "text"
     assert modules.call("--ro", secret, "a.write").rc == 2
@@ -36,6 +38,8 @@ def test_effects_are_requests(modules, place):
     ceiling.write_text(json.dumps({"version": 1, "fs": {"rw": [str(place)]}}))
     assert modules.result("--within", ceiling, "a.read").doc["value"] == "text"
     assert modules.result("--within", ceiling, "a.silent").doc["value"] == 2
+    (place / "less.json").write_text('{"version": 1}')
+    assert b"the ceiling grants no reading" in modules.call("--within", place / "less.json", "a.read").err
     assert modules.result("--within", ceiling, "a.write").doc["value"] == "ok"
     assert secret.read_text() == "new"
 

@@ -68,7 +68,7 @@ def test_every_option_is_known_and_no_other(command):
         elif name == "--profile":
             assert known[name].split("|") == ["stage", "module", "limits", "test", "agent"]
         elif name == "--require":
-            assert known[name].split("|") == support.CAPABILITIES
+            assert known[name].split("|") == [*support.CAPABILITIES, "cpu_rate"]
         elif "FILE" in words:
             assert known[name] == "@file"
 

@@ -255,6 +255,14 @@ def test_root_without_capabilities():
 # --- cgroups -----------------------------------------------------------------------------------
 
 
+def test_a_version_that_a_run_uses_is_not_simply_missing():
+    """A host with v1 controllers may have an empty v2 beside them, which counts processor time."""
+    doc = plain()
+    used = {e["mechanism"] for e in doc["default"]["enforced"].values()} & {"cgroup1", "cgroup2"}
+    for version in used:
+        assert doc[version]["available"] or "counts processor time" in doc[version]["reason"], doc[version]
+
+
 def test_no_cgroup_in_reach():
     if support.ROOT:
         hide = 'mount -t tmpfs none /sys/fs/cgroup; exec "$@"'

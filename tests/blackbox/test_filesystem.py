@@ -248,3 +248,42 @@ def test_the_agent_profile_writes_in_the_callers_directory(place):
 def test_the_agent_profile_refuses_the_whole_disk():
     r = cordon("run", "--profile", "agent", "--", "true", cwd="/")
     assert r.rc == 2, r.told()
+
+
+@pytest.mark.parametrize("name", ["link/file", "ro/other", "link"])
+def test_a_link_on_the_way_is_refused_and_its_end_is_named(tree, name):
+    """Not followed, whichever component it is; the path that the message names works."""
+    (tree / "link").symlink_to("ro")
+    (tree / "ro/other").symlink_to("file")
+    straight = os.path.realpath(tree / name)
+    r = cordon("run", "--ro", f"{tree}/{name}:/x", "--", "true")
+    assert r.rc == 2 and f"open bind source '{tree}/{name}': a symbolic link is on the way".encode() in r.err
+    assert r.err.decode().splitlines()[1] == f"  name the place that it leads to: {straight}"
+    assert cordon("run", "--ro", f"{straight}:/x", "--", "true").rc == 0
+    (tree / "ro/other").unlink()
+    (tree / "ro/other").symlink_to("nowhere")
+    r = cordon("run", "--ro", f"{tree}/ro/other", "--", "true")
+    assert r.rc == 2 and b"symbolic link" in r.err, "one that leads nowhere"
+
+
+def test_a_directory_that_was_entered_by_a_link(tree):
+    """A shell's $PWD then has a name that is not there inside."""
+    (tree / "link").symlink_to("ro")
+    r = cordon("run", "--ro", ".", "--cwd", f"{tree}/link", "--", "ls", cwd=str(tree / "link"))
+    assert r.rc == 2 and f"--cwd {os.path.realpath(tree)}/ro ".encode() in r.err
+    r = cordon("run", "--ro", ".", "--cwd", os.path.realpath(tree / "link"), "--", "ls", cwd=str(tree / "link"))
+    assert (r.rc, r.out) == (0, b"file\n")
+    r = cordon("run", "--cwd", "/nowhere", "--", "ls")
+    assert r.rc == 2 and b"--ro or --rw brings one in" in r.err
+
+
+def test_messages_name_places_inside_as_absolute_paths(tree):
+    r = cordon("run", "--ro", f"{tree}/ro/file:/usr/bin/no-such-name", "--", "true")
+    assert r.rc == 2 and b"bind onto '/usr/bin/no-such-name'" in r.err
+    r = cordon("run", "--ro", f"{tree}/ro:/usr/bin/env", "--", "true")
+    assert r.rc == 2 and b"bind onto '/usr/bin/env'" in r.err
+    (tree / "rw/.git").mkdir()
+    (tree / "rw/.git").chmod(0o755)
+    (tree / "rw/.git/hooks").symlink_to("/etc")
+    r = cordon("run", "--profile", "agent", "--", "true", cwd=str(tree / "rw"))
+    assert r.rc == 2 and f"keep read-only '{tree}/rw/.git/hooks'".encode() in r.err

@@ -1,7 +1,7 @@
 """The limits, and that each ends the run on time: P3-P5, P10, P11, P13, P14."""
 import pytest
 
-from support import PYTHON, SHORT, inside, marker, outside, pids_with, run, eventually
+from support import PYTHON, SHORT, TEST_BIN, cordon, inside, marker, outside, pids_with, run, eventually
 
 # The pipe's other end, an ignored SIGTERM and a stopped process must not delay the end. The
 # bound only proves that nobody waited for the grandchild's 30 s.
@@ -241,3 +241,53 @@ def test_limits_read_in_all_units():
                  ["--pids", "none"], ["--nofile", "none"]):
         r = run(*args, "--", "true")
         assert r.doc["status"] == "OK", r.told()
+
+
+CAPTURE_MAX = 64 << 20
+FLOOD = ["sh", "-c", f"head -c {CAPTURE_MAX + 4096} /dev/zero | tr '\\0' x; echo >&2 done"]
+
+
+@pytest.mark.parametrize("limit", ["none", "100M"])
+def test_a_document_keeps_64_mib_whatever_the_limit(limit):
+    """The limit allows more than the cap of a document: said in the ledger, in a warning, and true."""
+    r = run("--output", limit, "--", *FLOOD)
+    assert r.doc["stdout_bytes"] == CAPTURE_MAX + 4096 and r.doc["stdout_truncated"] is True
+    assert r.doc["stdout"][:CAPTURE_MAX].strip("x") == ""
+    assert r.doc["stdout"][CAPTURE_MAX:] == f"\n[TRUNCATED] {CAPTURE_MAX} of {CAPTURE_MAX + 4096} bytes"
+    assert "64 MiB" in r.doc["enforced"]["output"]["details"]
+    assert any("64 MiB" in w and "not in it" in w for w in r.doc["warnings"])
+
+
+def test_the_cap_of_documents_is_told_where_it_counts():
+    told = lambda r: [w for w in r.doc["warnings"] if "64 MiB" in w]
+    assert told(run("--output", "65M", "--", "true"))
+    assert not told(run("--output", "64M", "--", "true"))
+    assert not told(run("--profile", "agent", "--", "true")), "nobody named a limit, and nothing is missing"
+
+
+def test_what_passes_through_is_not_marked_by_the_cap_of_documents(tmp_path):
+    """Less than the limit: it passes whole, though the document cannot hold all of it."""
+    r = cordon("run", "--output", "100M", "--result", str(tmp_path / "r.json"), "--", *FLOOD)
+    assert len(r.out) == CAPTURE_MAX + 4096 and b"[TRUNCATED]" not in r.out
+    r = cordon("run", "--output", "5", "--", "echo", "123456")
+    assert r.out == b"12345\n[TRUNCATED] 5 of 7 bytes\n"
+
+
+def test_what_the_sampled_memory_limit_refuses_and_the_ways_out():
+    """As README, cordon-run(1) and cordon-security(7) say it of a caller without a cgroup."""
+    code = """
+import mmap
+def in_shm():
+    with open('/dev/shm/x', 'w+b') as f:
+        f.truncate(4096)
+        mmap.mmap(f.fileno(), 4096)
+    os.unlink('/dev/shm/x')
+say([tried(lambda: mmap.mmap(-1, 4096)), tried(lambda: os.memfd_create('x')), tried(in_shm)])
+"""
+    sampled = dict(binary=TEST_BIN, env={"CORDON_TEST_DISABLE": "cgroup"})
+    assert outside(code.replace("/dev/shm/x", f"/dev/shm/{marker()}")).answer == ["ok"] * 3
+    r = inside(code, **sampled)
+    assert r.doc["enforced"]["memory"]["mechanism"] == "watcher"
+    assert r.answer == ["ENOSYS", "ENOSYS", "ok"]
+    assert inside(code, "--mem", "none", **sampled).answer == ["ok"] * 3
+    assert inside(code, "--profile", "agent", **sampled, cwd="/tmp").answer == ["ok"] * 3

@@ -196,6 +196,18 @@ def test_it_isolates_and_does_not_limit(noether):
     assert len(r.out) == 3 << 20 and r.err == b""
 
 
+@pytest.mark.parametrize("extends", ["stage", "module"])
+def test_limits_that_the_document_names_are_kept(noether, extends):
+    code = "import resource; print(resource.getrlimit(resource.RLIMIT_NOFILE)[0], resource.getrlimit(resource.RLIMIT_CPU)[0])"
+    given = json.dumps({"version": 1, "extends": extends, "limits": {"nofile": 77}}).encode()
+    r = noether("--", support.PYTHON, "-c", code, given=given)
+    assert r.out.split() == [b"77", b"-1"], r.told()  # and only those
+    given = json.dumps({"version": 1, "extends": extends, "limits": {"wall_ms": 300, "grace_ms": 0}}).encode()
+    assert noether("--", "sleep", "50", given=given).rc == 124
+    given = json.dumps(document(wall_time_s=1)).encode()
+    assert noether("--", "sleep", "50", given=given).rc == 124
+
+
 # --- what agentspec's adapter sends ----------------------------------------------------------
 
 # Its documents for the trust levels of a file system, with sorted keys as it writes them, and the

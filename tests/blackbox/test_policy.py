@@ -152,3 +152,22 @@ def test_extends_replaces_lists_and_merges_objects(place):
     d = doc("show", "--policy", place / "p", "--json")
     assert d["env"]["allow"] == ["PATH"] and d["limits"]["pids"] == 8
     assert d["limits"]["wall_ms"] == 300000
+
+
+def test_a_refused_document_is_named(place):
+    """By its file, and the place in it; standard input has no name."""
+    (place / "link").symlink_to("/usr")
+    for text, pointer in (({"version": 1, "fss": {}}, "/fss"), ({"version": 1, "fs": {"rw": ["/proc/x"]}}, "/fs/rw/0"),
+                          ({"version": 1, "fs": {"ro": ["/usr", "/no/such"]}}, "/fs/ro/1"),
+                          ({"version": 1, "fs": {"ro": [f"{place}/link/bin"]}}, "/fs/ro/0")):
+        (place / "p.json").write_text(json.dumps(text))
+        r = cordon("policy", "check", place / "p.json")
+        assert r.rc == 2 and f"'{place}/p.json#{pointer}'".encode() in r.err, r.told()
+        r = cordon("policy", "check", stdin=as_bytes(text))
+        assert r.rc == 2 and f"'{pointer}'".encode() in r.err, r.told()
+        r = cordon("policy", "check", "--json", place / "p.json")
+        assert json.loads(r.out)["error"]["pointer"] == pointer
+    (place / "p.json").write_text('{"version": 1, "fss": {}}')
+    for args in (["normalize", place / "p.json"], ["show", "--policy", place / "p.json"]):
+        assert f"'{place}/p.json#/fss'".encode() in cordon("policy", *args).err
+    assert b"read policy '/no/such.json': no such file" in cordon("policy", "check", "/no/such.json").err

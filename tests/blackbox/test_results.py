@@ -202,14 +202,30 @@ def test_no_host_path_in_the_document(place):
     assert str(place) not in text and "/tmp/cordon" not in text
 
 
-def test_result_to_a_descriptor(place):
+@pytest.mark.parametrize("name", ["fd:%d", "/dev/fd/%d", "/proc/self/fd/%d"])
+def test_result_to_a_descriptor(place, name):
     with open(place / "r", "w+b") as f:
-        r = cordon("run", "--result", f"fd:{f.fileno()}", "--", "echo", "hi",
+        r = cordon("run", "--result", name % f.fileno(), "--", "echo", "hi",
                    pass_fds=[f.fileno()])
         f.seek(0)
         doc = json.loads(f.read())
     check_document(doc)
     assert r.out == b"hi\n" and doc["stdout"] == "hi\n"
+
+
+def test_result_to_a_standard_stream_or_device(place):
+    for name in ("out", "err"):  # wherever it leads: a pipe, or a file that is appended to
+        r = cordon("run", "--result", f"/dev/std{name}", "--quiet", "--", "true")
+        check_document(json.loads(getattr(r, name)))
+        with open(place / "log", "w+b") as f:
+            f.write(b"before\n")
+            f.flush()
+            assert cordon("run", "--result", f"/dev/std{name}", "--quiet", "--", "true", **{f"std{name}": f}).rc == 0
+        before, document = (place / "log").read_bytes().split(b"\n", 1)
+        assert before == b"before"
+        check_document(json.loads(document))
+    r = cordon("run", "--result", "/dev/null", "--stdout-file", "/dev/null", "--", "echo", "hi")
+    assert r.rc == 0 and r.out == b"", r.told()
 
 
 @pytest.mark.parametrize("argv,status", [

@@ -110,6 +110,13 @@ def test_a_shell_and_its_exit_status():
         assert t.wait() == 5 and t.as_before()
 
 
+def test_the_name_of_the_terminal_passes_unless_it_is_denied(place):
+    (place / "p").write_text('{"version": 1, "env": {"deny": ["TER*"]}}')
+    for args, seen in (([], "xterm"), (["--policy", place / "p"], "none")):
+        with terminal("--tty", *args, "--", "/usr/bin/env", "sh", "-c", "echo is ${TERM-none}") as t:
+            t.expect(f"is {seen}\r\n")
+
+
 def test_job_control_inside():
     with terminal(*SHELL) as t:
         t.expect("ready> ")

@@ -267,7 +267,7 @@ TEST(help_comes_from_the_same_table)
     BUF_AUTO out = BUF_INIT(1 << 16);
     CHECK_INT(PARSE("--help"), 1);
     CHECK(o.help);
-    options_help(&out, NULL);
+    options_help(&out, PROFILE_STAGE, NULL);
     CHECK(strstr(buf_string(&out), "  --wall DUR ") != NULL);
     CHECK(strstr(buf_string(&out), "  --allow-partial ") != NULL);
     for (const char *line = out.data; *line != '\0'; line += strcspn(line, "\n") + 1)

@@ -302,6 +302,26 @@ def test_mounts_inside_the_tree_are_still_there_and_searched(tree):
         subprocess.run(["umount", str(sub)], check=True)
 
 
+@pytest.mark.skipif(not ROOT, reason="mounts are root's")
+@pytest.mark.parametrize("kind", ["--ro", "--rw"])
+def test_a_part_of_the_tree_that_is_mounted_in_it_again(tree, kind):
+    """By the host: the name has two places in the same bind."""
+    subprocess.run(["mount", "--bind", str(tree / "a"), str(tree / "empty")], check=True)
+    try:
+        paths = [tree / "a/.env", tree / "empty/.env", tree / "a/b/c/key.pem", tree / "empty/b/c/key.pem"]
+        assert read(paths, kind, tree) == ["ok"] * 4, "the control"
+        for hidden in (paths, paths[::-1]):
+            r = inside(READ.format([str(p) for p in [*paths, tree / "empty/b/open"]]), kind, tree, "--hide", hidden[0],
+                       "--hide", hidden[2])
+            assert "ok" not in r.answer[:4] and r.answer[4] == "ok", r.told()
+            assert r.doc["enforced"]["filesystem"]["applied"] is True
+        if kind == "--rw":
+            inside(f"open('{tree}/empty/new', 'w').write('x'); say(1)", kind, tree, "--hide", paths[0])
+            assert (tree / "a/new").read_text() == "x"
+    finally:
+        subprocess.run(["umount", str(tree / "empty")], check=True)
+
+
 def test_files_are_still_the_callers_own(tree):
     (tree / "own").write_text("mine")
     (tree / "own").chmod(0o600)

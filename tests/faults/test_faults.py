@@ -150,7 +150,8 @@ def wrong(r):
         check_document(doc)
     ended = doc["stdout"].endswith("end\n")
     if doc["status"] == "INTERNAL_ERROR":
-        return "it ran although it was refused" if doc["stdout"] else None
+        blind = "watch memory and cpu time" in doc["reason"]  # ended in the midst, by init itself
+        return "it ran although it was refused" if doc["stdout"] and not blind else None
     if doc["status"] == "OK" and not ended and not doc["stdout_truncated"]:
         return "OK, and output is missing"
     if doc["status"] not in ("OK", "SPAWN_FAILED", "NONZERO_EXIT", "KILLED_KILL", "SIGNALED", "TIMEOUT"):

@@ -45,6 +45,7 @@ TEST(a_final_link_is_refused_where_somebody_named_it)
     const struct plan_step listed = bind_of("/mnt/link", STEP_LISTED);
     CHECK_INT(bind_open(&listed, &skip, &st, &err), -ELOOP);
     CHECK_STR(err.why, "a symbolic link is on the way");
+    CHECK_STR(err.remedy, "name the place that it leads to: /mnt/tree");
     const struct plan_step system = bind_of("/mnt/link", 0); /* our own list: followed */
     int fd = bind_open(&system, &skip, &st, &err);
     CHECK(fd >= 0 && S_ISDIR(st.st_mode));

@@ -167,7 +167,7 @@ TEST(nothing_is_created_in_a_tree_of_the_hosts)
     begin_view();
     step(STEP_BIND, "/mnt/tree", "data", STEP_MAKE | STEP_LISTED);
     step(STEP_BIND, "/mnt/tree/sub", "data/missing", STEP_LISTED);
-    refused(ENOENT, "data/missing", "it does not exist beneath another bind");
+    refused(ENOENT, "/data/missing", "it does not exist beneath another bind");
     _exit(0);
 }
 
@@ -178,7 +178,7 @@ TEST(a_target_is_reached_without_links)
     begin_view();
     step(STEP_BIND, "/mnt/tree", "data", STEP_MAKE | STEP_LISTED);
     step(STEP_BIND, "/mnt/tree/sub", "data/detour", STEP_LISTED);
-    refused(ELOOP, "data/detour", "a symbolic link is in the way");
+    refused(ELOOP, "/data/detour", "a symbolic link is in the way");
     _exit(0);
 }
 
@@ -188,7 +188,7 @@ TEST(a_directory_does_not_fit_onto_a_file)
     begin_view();
     step(STEP_BIND, "/mnt/tree", "data", STEP_MAKE | STEP_LISTED);
     step(STEP_BIND, "/mnt/tree/sub", "data/file", STEP_LISTED);
-    refused(ENOTDIR, "data/file", "one of them is a directory and the other is not");
+    refused(ENOTDIR, "/data/file", "one of them is a directory and the other is not");
     _exit(0);
 }
 

@@ -241,6 +241,10 @@ TEST(what_rules_cannot_express_is_said)
     check_gap(&policy, "read-only inside something writable");
     policy = partial(PROFILE_AGENT);
     check_gap(&policy, ".git/hooks");
+    policy.rw_cwd = false; /* /work is a writable tree as well */
+    policy.work = WORK_HOST;
+    policy.work_host = "/srv/a";
+    check_gap(&policy, ".git/hooks");
 }
 
 TEST(the_end_of_everything_takes_gate_filter_and_scope)

@@ -99,6 +99,17 @@ TEST(mounts_inside_a_read_only_tree_come_on_top_of_the_overlay)
     arena_free(&i.arena);
 }
 
+TEST(mounts_inside_a_writable_tree_are_searched_as_well)
+{
+    struct invented i = hiding("/data/disk/key");
+    bind_in(&i, &i.policy.rw, "/srv/in", "/data");
+    CHECK_INT(compile(&i), 0);
+    CHECK_STR(step(&i.plan, "data/disk")->source, "/srv/in/disk");
+    CHECK_INT(step(&i.plan, "data/disk")->flags, STEP_LISTED | STEP_OPTIONAL | STEP_INNER);
+    CHECK(at(&i, "data/disk") != NULL && !at(&i, "data/disk")->overlay);
+    arena_free(&i.arena);
+}
+
 TEST(a_glob_where_no_overlay_can_be_is_partial)
 {
     struct invented i = hiding("**/.env");

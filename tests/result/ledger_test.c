@@ -15,7 +15,10 @@ TEST(a_requirement_is_a_capability_with_or_without_a_mechanism)
 {
     CHECK(capability_requirement("memory"));
     CHECK(capability_requirement("memory:cgroup2"));
+    CHECK(capability_requirement("ipc:namespace"));
     CHECK(!capability_requirement("memory:"));
+    CHECK(!capability_requirement("memory:frob"));
+    CHECK(!capability_requirement("memory:landlock")); /* of another one */
     CHECK(!capability_requirement("memory:a b"));
     CHECK(!capability_requirement(":cgroup2"));
     CHECK(!capability_requirement(""));
@@ -25,4 +28,6 @@ TEST(a_requirement_is_a_capability_with_or_without_a_mechanism)
     CHECK(strstr(remedy, "\"memory\"") != NULL);
     capability_remedy("warp_drive", remedy, sizeof remedy);
     CHECK(strstr(remedy, "wall_time") != NULL);
+    capability_remedy("memory:frob", remedy, sizeof remedy);
+    CHECK(strstr(remedy, "cgroup2, cgroup1, watcher") != NULL);
 }

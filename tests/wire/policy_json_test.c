@@ -133,7 +133,7 @@ TEST(refusals_say_where_and_why)
     refused("{\"version\": 1, \"fs\": {\"ro\": [{\"sandbox\": \"/b\"}]}}", "/fs/ro/0",
             "1:30: the bind has no \"host\"");
     refused("{\"version\": 1, \"fs\": {\"work\": \"host\"}}", "/fs/work", "1:31: unknown word");
-    refused("{\"version\": 1, \"require\": [\"memry\"]}", "/require/0", "1:28: unknown capability");
+    refused("{\"version\": 1, \"require\": [\"memry\"]}", "/require/0", "1:28: unknown capability or mechanism");
     refused("{\"version\": 1, \"env\": {\"set\": {\"a/b=\": \"\"}}}", "/env/set/a~1b=",
             "1:40: 'a/b=' as a name of a variable contains '='");
     refused("[]", "", "1:1: expected an object, found a list");

@@ -4,10 +4,16 @@ const { threaded } = require('./abort.js');
 const { refusal, resultError, abortError } = require('./errors.js');
 const native = require('./native.js');
 
+// JSON would make null of it, which is no limit.
+function finite(key, value) {
+  if (typeof value === 'number' && !Number.isFinite(value)) throw new TypeError(`policy: ${key} is ${value}, not a number`);
+  return value;
+}
+
 // A profile's name as it is, a document as text, nothing as nothing.
 function policyText(policy) {
   if (policy === undefined || policy === null || typeof policy === 'string') return policy ?? undefined;
-  return JSON.stringify(policy);
+  return JSON.stringify(policy, finite);
 }
 
 function checkCommand(command) {
@@ -16,12 +22,25 @@ function checkCommand(command) {
   if (!good) throw new TypeError('command must be a list of strings, and not empty');
 }
 
+function checkTraceId(traceId) {
+  if (traceId !== undefined && traceId !== null && !/^[0-9a-f]{32}$/.test(traceId)) {
+    throw new TypeError('traceId must be 32 lower-case hex digits');
+  }
+}
+
+function checkTimeout(timeoutMs) {
+  if (timeoutMs !== undefined && timeoutMs !== null && !(Number.isSafeInteger(timeoutMs) && timeoutMs > 0)) {
+    throw new TypeError('timeoutMs must be a whole number above 0');
+  }
+}
+
 const environmentList = (env) => env && Object.entries(env).map(([name, value]) => `${name}=${value}`);
 
 function run(command, policy, options = {}) {
   const { signal, onStdout, onStderr, input, env, traceId } = options;
   return threaded(signal, (resolve, reject, stop) => {
     checkCommand(command);
+    checkTraceId(traceId);
     let failure; // of a listener: it ends the run
     const pass = (listener, bytes) => {
       try {
@@ -59,6 +78,8 @@ function call(moduleId, input, options = {}) {
   const { signal } = options;
   return threaded(signal, (resolve, reject) => {
     if (typeof moduleId !== 'string') throw new TypeError('moduleId must be a string');
+    checkTraceId(options.traceId);
+    checkTimeout(options.timeoutMs);
     const text = JSON.stringify(input === undefined ? null : input);
     if (text === undefined) throw new TypeError('input must be a JSON value');
     return native.call(moduleId, text, {

@@ -17,7 +17,8 @@ static bool no_memory(napi_env env)
     return false;
 }
 
-bool value_text(napi_env env, napi_value value, struct text *out)
+/* As it is, also with bytes that are 0 in it. */
+static bool any_text(napi_env env, napi_value value, struct text *out)
 {
     napi_valuetype type = napi_undefined;
     napi_typeof(env, value, &type);
@@ -44,6 +45,18 @@ bool value_text(napi_env env, napi_value value, struct text *out)
     return true;
 }
 
+bool value_text(napi_env env, napi_value value, struct text *out)
+{
+    if (!any_text(env, value, out))
+        return false;
+    if (out->data == NULL || memchr(out->data, '\0', out->len) == NULL)
+        return true;
+    free(out->data);
+    *out = (struct text){0};
+    napi_throw_type_error(env, "ERR_INVALID_ARG_VALUE", "a string without null bytes is wanted here");
+    return false;
+}
+
 bool value_bytes(napi_env env, napi_value value, struct text *out)
 {
     void *data = NULL;
@@ -51,7 +64,7 @@ bool value_bytes(napi_env env, napi_value value, struct text *out)
     bool is_buffer = false; /* asked first: Node 18 aborts where later ones refuse */
     if (napi_is_buffer(env, value, &is_buffer) != napi_ok || !is_buffer ||
         napi_get_buffer_info(env, value, &data, &len) != napi_ok)
-        return value_text(env, value, out);
+        return any_text(env, value, out);
     out->data = malloc(len + 1);
     if (out->data == NULL)
         return no_memory(env);

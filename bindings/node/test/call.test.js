@@ -49,6 +49,21 @@ test('failures of modules have classes, and the result', async (t) => {
   await assert.rejects(m.call(7), TypeError);
 });
 
+test('what JSON or C would cut short is refused of modules, too', async (t) => {
+  const m = modules(t);
+  m.add('echo', 'cat');
+  for (const timeoutMs of [NaN, Infinity, -1, 0, 0.4, '100', 2 ** 60]) {
+    await assert.rejects(m.call('echo', 1, { timeoutMs }), TypeError);
+  }
+  assert.strictEqual(await m.call('echo', 1, { timeoutMs: 60000 }), 1);
+  await assert.rejects(m.call('echo\0zzz', 1), TypeError);
+  for (const option of ['extensions', 'runner', 'policy', 'within', 'traceId']) {
+    await assert.rejects(m.call('echo', 1, { [option]: 'module\0x' }), TypeError, option);
+  }
+  await assert.rejects(m.call('echo', 1, { env: { A: 'b\0c' } }), TypeError);
+  await assert.rejects(m.call('echo', 1, { within: { version: 1, limits: { mem_bytes: NaN } } }), TypeError);
+});
+
 test('a module gets no more than the caller grants', async (t) => {
   const m = modules(t);
   const secret = path.join(temporary(t), 'secret');

@@ -54,6 +54,32 @@ test('failures have classes, and the result', async () => {
   await assert.rejects(run(['a\0b']), TypeError);
 });
 
+test('backends without a descriptor end, too, by themselves and at their limit', async () => {
+  for (const backend of ['posix', 'none']) {
+    const policy = { version: 1, backend, allow_partial: true, limits: { wall_ms: 30000, grace_ms: 0 } };
+    assert.strictEqual((await run(['echo', 'x'], policy)).stdout, 'x\n');
+    policy.limits.wall_ms = 200;
+    await assert.rejects(run(['sleep', '60'], policy), TimeoutError);
+    const signal = AbortSignal.timeout(200);
+    await assert.rejects(run(['sleep', '60'], { version: 1, backend, allow_partial: true }, { signal }), { name: 'AbortError' });
+  }
+});
+
+test('what JSON or C would cut short is refused', async () => {
+  for (const bad of [NaN, Infinity, -Infinity]) {
+    await assert.rejects(run(['true'], { version: 1, limits: { wall_ms: bad } }), TypeError);
+  }
+  assert.strictEqual((await run(['true'], { version: 1, limits: { wall_ms: null } })).enforced.wall_time.requested, null);
+  await assert.rejects(run(['true'], 'stage\0x'), TypeError);
+  await assert.rejects(run(['true'], 'stage', { env: { A: 'b\0c' } }), TypeError);
+  for (const traceId of ['', 'x', 'A'.repeat(32), `${'a'.repeat(32)}\n`, 7]) {
+    await assert.rejects(run(['true'], 'stage', { traceId }), TypeError);
+  }
+  const traceId = '0123456789abcdef'.repeat(2);
+  assert.strictEqual((await run(['true'], 'stage', { traceId })).traceId, traceId);
+  assert.strictEqual((await run(['cat'], 'stage', { input: 'a\0b' })).stdout, 'a\0b');
+});
+
 test('a listener that throws ends the run with its error', async () => {
   const mine = new Error('mine');
   await assert.rejects(run(['sh', '-c', 'echo x; sleep 60'], 'stage', { onStdout: () => { throw mine; } }), mine);

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import sys
 
 import cordon
 import pytest
@@ -38,6 +39,26 @@ def test_the_ways_to_fail(extensions, nothing_left, script, error, status):
     with pytest.raises(error) as caught:
         cordon.call("test.bad", None, extensions=extensions("test.bad", script), timeout=1)
     assert caught.value.result.status == status
+
+
+@pytest.mark.skipif(not hasattr(sys, "get_int_max_str_digits"), reason="this Python reads integers of any length")
+def test_an_integer_that_python_does_not_read_is_no_answer(extensions, nothing_left):
+    digits = sys.get_int_max_str_digits() + 1
+    root = extensions("test.long", f"printf '[1, -'; head -c {digits} /dev/zero | tr '\\0' 9; printf ']'")
+    with pytest.raises(cordon.OutputParseError) as caught:
+        cordon.call("test.long", None, extensions=root)
+    assert caught.value.result.value is None and caught.value.result.rc == 65
+    assert caught.value.result.stdout.startswith("[1, -99")
+
+
+def test_a_time_limit_is_above_0(extensions):
+    root = extensions("test.echo", "cat")
+    for timeout in (0, -1, float("nan"), float("inf")):
+        for attempt in (lambda t: cordon.call("test.echo", 1, extensions=root, timeout=t),
+                        lambda t: cordon.run(["true"], timeout=t),
+                        lambda t: cordon.run(["true"], cordon.SandboxPolicy(), timeout=t)):
+            with pytest.raises(ValueError, match="no time limit"):
+                attempt(timeout)
 
 
 def test_what_cannot_be_started(extensions):

@@ -141,6 +141,12 @@ def test_closed(home):
         r.read_text("a")
     with pytest.raises(ValueError):
         cordon.Root(home).read_text("a\0b")
+    for arguments in ({"home": f"{home}\0x"}, {"home": home, "rootfs": f"{home}\0x"},
+                      {"home": home, "scratch": f"{home}\0x"}, {"home": home, "home_aliases": ["/a\0b"]}):
+        with pytest.raises(ValueError, match="null byte"):
+            cordon.Root(**arguments)
+    with pytest.raises(ValueError, match="null byte"):
+        cordon.Root(home).tool("find\0x", "")
 
 
 def test_an_exception_of_a_callback(root):

@@ -166,3 +166,16 @@ def test_doctor():
     assert found["landlock"]["available"] in (True, False) and found["userns"]["reason"]
     with pytest.raises(cordon.PolicyError):
         cordon.doctor("limit")
+
+
+def test_isolation_that_this_process_demands_is_demanded_whatever_environment_is_given(monkeypatch):
+    policy = {"version": 1, "backend": "none", "allow_partial": True}
+    run = lambda **env: cordon.run(["echo", "ran"], policy, env={"PATH": "/usr/bin:/bin", **env})
+    for value in ("", "0"):
+        monkeypatch.setenv("CORDON_REQUIRE_ISOLATION", value)
+        assert run().stdout == "ran\n"
+    refused = [run(CORDON_REQUIRE_ISOLATION="1")]
+    monkeypatch.setenv("CORDON_REQUIRE_ISOLATION", "1")
+    refused += [run(), run(CORDON_REQUIRE_ISOLATION="0")]
+    for result in refused:
+        assert (result.status, result.stdout) == ("INTERNAL_ERROR", "") and "CORDON_REQUIRE_ISOLATION" in result.reason

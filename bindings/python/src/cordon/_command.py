@@ -20,6 +20,7 @@ from .errors import CordonError, LibraryError
 _PLACES = (Path(__file__).parent / "_native" / "bin", Path("/usr/local/bin"), Path("/usr/bin"))
 # The dictionary beneath: asked for them one by one, os.environ decodes each, to be encoded again.
 _OWN_VARIABLES: Mapping[str, str] = getattr(os.environ, "_data", os.environ)
+_DEMAND = "CORDON_REQUIRE_ISOLATION"
 _CHUNK = 65536  # all that a pipe holds
 _ENDING = (signal.SIGTERM, signal.SIGINT)  # asked a second time the command ends everything at once
 
@@ -57,12 +58,28 @@ def _memory(data: bytes) -> int:
         raise
 
 
+def _with_demand(env: Mapping[str, str]) -> Mapping[str, str]:
+    """What this process's own environment demands holds, whatever is offered to the command inside."""
+    demand = os.environ.get(_DEMAND, "")
+    return env if demand in ("", "0") else {**env, _DEMAND: demand}
+
+
 class Report(NamedTuple):
     """What the command said."""
 
     document: Optional[dict[str, Any]]
     words: str             # for a reader, if there is no document
     status: Optional[int]  # with them; minus a signal; None: somebody else in this process has taken it
+
+
+def _read(line: str) -> dict[str, Any]:
+    """Only what a module returned can hold a number that Python refuses to read: it is no answer then."""
+    try:
+        document: dict[str, Any] = json.loads(line)
+    except ValueError as error:
+        document = json.loads(line, parse_int=lambda digits: int(digits[:20]))
+        document.update(status="OUTPUT_PARSE_FAILED", rc=65, value=None, reason=f"the value cannot be read: {error}")
+    return document
 
 
 class Sandbox:
@@ -93,7 +110,7 @@ class Sandbox:
                 actions.append((os.POSIX_SPAWN_DUP2, given[-1], given[-1]))
                 argv += (option, f"fd:{given[-1]}")
             # A group of its own: the keys of a terminal are for this process, which passes them on or not.
-            pid = os.posix_spawn(program(), [*argv, *words], _OWN_VARIABLES if env is None else env,
+            pid = os.posix_spawn(program(), [*argv, *words], _OWN_VARIABLES if env is None else _with_demand(env),
                                  file_actions=actions, setpgroup=0, setsigdef=_ENDING)
         except BaseException:
             self._close()
@@ -151,7 +168,7 @@ class Sandbox:
         line = self._document()
         if line is None:
             return Report(None, b"".join(self._chunks).decode(errors="replace"), self._wait())
-        document: dict[str, Any] = json.loads(line.decode())
+        document = _read(line.decode())
         version = document["cordon"]["version"]
         if not version.startswith(INTERFACE):
             raise LibraryError(f"{program()} has version {version}, this package needs {INTERFACE}x")

@@ -8,7 +8,7 @@ from typing import Any, Mapping, Optional, Union
 
 from ._command import Sandbox, no_result
 from .errors import CordonError, ModuleError, PolicyError, error_for
-from .policy import AnyPolicy, document_of
+from .policy import AnyPolicy, document_of, milliseconds
 from .result import Result, result_of
 from .sandbox import refusal
 
@@ -38,7 +38,7 @@ def call_result(module_id: str, value: Any, *, extensions: Union[str, "os.PathLi
         raise PolicyError(f"no id of a module: {module_id!r}")
     options = [f"--extensions={os.fspath(extensions)}"] if extensions is not None else []
     if timeout is not None:
-        options.append(f"--timeout={max(1, round(timeout * 1000))}ms")
+        options.append(f"--timeout={milliseconds(timeout)}ms")
     documents = {option: _document(p) for option, p in (("--policy", policy), ("--within", within)) if p is not None}
     sandbox = Sandbox("call", options, documents, [module_id.encode()], json.dumps(value).encode(), env)
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import dataclasses
 import json
+import math
 from dataclasses import dataclass, field
 from typing import Any, Mapping, Optional, Sequence, Union
 
@@ -135,6 +136,12 @@ class SandboxPolicy:
 AnyPolicy = Union[Policy, SandboxPolicy, Mapping[str, Any]]
 
 
+def milliseconds(timeout: float) -> int:
+    if not 0 < timeout < math.inf:
+        raise ValueError(f"{timeout!r} is no time limit: it is in seconds, and above 0")
+    return max(1, round(timeout * 1000))
+
+
 def document_of(policy: Optional[AnyPolicy], profile: Optional[str], timeout: Optional[float]) -> dict[str, Any]:
     """One document of what the caller named in three ways."""
     if policy is None:
@@ -150,9 +157,9 @@ def document_of(policy: Optional[AnyPolicy], profile: Optional[str], timeout: Op
             raise ValueError(f"the policy extends {document['extends']!r}, not {profile!r}")
         document["extends"] = profile
     if timeout is not None:
-        milliseconds = max(1, round(timeout * 1000))
+        wall_ms = milliseconds(timeout)
         if "version" in document:
-            document["limits"] = {**document.get("limits", {}), "wall_ms": milliseconds}
+            document["limits"] = {**document.get("limits", {}), "wall_ms": wall_ms}
         else:
             document["wall_time_s"] = timeout
     return document

@@ -107,6 +107,14 @@ def _text(value: Optional[bytes]) -> str:
     return os.fsdecode(value or b"")
 
 
+def _bytes(path: PathLike) -> bytes:
+    """As the library takes it, which would end it at a null byte."""
+    encoded = os.fsencode(path)
+    if b"\0" in encoded:
+        raise ValueError("embedded null byte")
+    return encoded
+
+
 def _whole(value: int, bits: int = 64) -> int:
     """ctypes would cut a number that does not fit, and truncate() would then cut the file."""
     if not 0 <= operator.index(value) < 1 << bits:
@@ -162,7 +170,7 @@ class Watch:
 
     def __init__(self, root: Root, path: PathLike, options: native.WatchOptions) -> None:
         pointer = ctypes.c_void_p()
-        root._call("watch_open", root._path(path), ctypes.byref(options), ctypes.byref(pointer))
+        root._call("watch_open", _bytes(path), ctypes.byref(options), ctypes.byref(pointer))
         self._root = root  # outlives the watch
         self._pointer: Optional[int] = pointer.value
         self._finalizer = weakref.finalize(self, library().cordon_root_watch_close, pointer.value)
@@ -234,15 +242,15 @@ class Root:
                  durable: Union[bool, str] = False, max_read_bytes: int = 0,
                  on_denial: Optional[Callable[[Denial], None]] = None) -> None:
         flags = (readonly, unsafe, strict, no_xdev, allow_hardlink, allow_symlink, leaf_links_act)
-        options = native.Options(size=ctypes.sizeof(native.Options), home=os.fsencode(home),
+        options = native.Options(size=ctypes.sizeof(native.Options), home=_bytes(home),
                                  flags=sum(1 << i for i, on in enumerate(flags) if on),
                                  max_read_bytes=_whole(max_read_bytes))
         options.sync = {False: 0, "data": 1, True: 2, "full": 2}[durable]
-        options.rootfs = os.fsencode(rootfs) if rootfs is not None else None
-        options.scratch = os.fsencode(scratch) if scratch is not None else None
-        options.scratch_alias = os.fsencode(scratch_alias) if scratch_alias is not None else None
+        options.rootfs = _bytes(rootfs) if rootfs is not None else None
+        options.scratch = _bytes(scratch) if scratch is not None else None
+        options.scratch_alias = _bytes(scratch_alias) if scratch_alias is not None else None
         if home_aliases is not None:
-            aliases = strings([os.fsencode(a) for a in home_aliases])
+            aliases = strings([_bytes(a) for a in home_aliases])
             options.home_aliases = ctypes.cast(aliases, ctypes.POINTER(ctypes.c_char_p))
             options.home_alias_count = len(home_aliases)
         if on_denial is not None:
@@ -270,12 +278,6 @@ class Root:
         self.close()
 
     # -- calling the library
-
-    def _path(self, path: PathLike) -> bytes:
-        encoded = os.fsencode(path)
-        if b"\0" in encoded:
-            raise ValueError("embedded null byte")
-        return encoded
 
     def _call(self, function: str, *arguments: Any) -> None:
         if self._pointer is None:
@@ -307,7 +309,7 @@ class Root:
 
     def read_bytes(self, path: PathLike, *, lock: float = 0) -> bytes:
         """`lock`: seconds for which nobody else may read it with a lock; Locked if somebody does."""
-        return self._data("read_file", self._path(path), _ms(lock))
+        return self._data("read_file", _bytes(path), _ms(lock))
 
     def read_text(self, path: PathLike, encoding: str = "utf-8", errors: str = "strict", *,
                   lock: float = 0) -> str:
@@ -315,7 +317,7 @@ class Root:
 
     def lock(self, path: PathLike, seconds: float) -> None:
         """0 seconds: unlock."""
-        self._call("lock_file", self._path(path), _ms(seconds))
+        self._call("lock_file", _bytes(path), _ms(seconds))
 
     def stat(self, path: PathLike) -> Stat:
         return self._stat("stat", path)
@@ -325,12 +327,12 @@ class Root:
 
     def _stat(self, function: str, path: PathLike) -> Stat:
         out = native.Stat()
-        self._call(function, self._path(path), ctypes.byref(out))
+        self._call(function, _bytes(path), ctypes.byref(out))
         return _stat_of(out)
 
     def exists(self, path: PathLike) -> bool:
         out = ctypes.c_bool()
-        self._call("exists", self._path(path), ctypes.byref(out))
+        self._call("exists", _bytes(path), ctypes.byref(out))
         return out.value
 
     def is_dir(self, path: PathLike) -> bool:
@@ -346,29 +348,29 @@ class Root:
             return False
 
     def readlink(self, path: PathLike) -> str:
-        return _text(self._data("readlink", self._path(path)))
+        return _text(self._data("readlink", _bytes(path)))
 
     def resolve(self, path: PathLike) -> str:
         """Where it is once every link is followed, as this root's callers would write it."""
-        return _text(self._data("realpath", self._path(path)))
+        return _text(self._data("realpath", _bytes(path)))
 
     def iterdir(self, path: PathLike = "") -> Iterator[Entry]:
         """Sorted by name."""
-        return iter(self._entries("readdir", self._path(path), False))
+        return iter(self._entries("readdir", _bytes(path), False))
 
     def walk(self, path: PathLike = "") -> Iterator[Entry]:
         """Everything beneath; names are relative to `path`, parents come before children."""
-        return iter(self._entries("readdir", self._path(path), True))
+        return iter(self._entries("readdir", _bytes(path), True))
 
     def listing(self, path: PathLike = "") -> List[Entry]:
         """With size, time and the targets of links; in no order."""
-        return self._entries("get_listing", self._path(path))
+        return self._entries("get_listing", _bytes(path))
 
     # -- changing
 
     def write_bytes(self, path: PathLike, data: bytes) -> int:
         """A reader sees the old content or the new, never a part; unless it has to be written in place."""
-        self._call("write_file", self._path(path), data, len(data), False)
+        self._call("write_file", _bytes(path), data, len(data), False)
         return len(data)
 
     def write_text(self, path: PathLike, text: str, encoding: str = "utf-8") -> int:
@@ -379,11 +381,11 @@ class Root:
         """Writes `text`; with `base`, what the caller believes is there, as a patch of it."""
         content = text.encode()
         known = base.encode() if base is not None else None
-        self._call("write_file_delta", self._path(path), content, len(content), known,
+        self._call("write_file_delta", _bytes(path), content, len(content), known,
                    len(known) if known is not None else 0, _whole(min_length), False)
 
     def append_bytes(self, path: PathLike, data: bytes) -> int:
-        self._call("append_file", self._path(path), data, len(data))
+        self._call("append_file", _bytes(path), data, len(data))
         return len(data)
 
     def append_text(self, path: PathLike, text: str, encoding: str = "utf-8") -> int:
@@ -392,32 +394,32 @@ class Root:
 
     def truncate(self, path: PathLike, length: int = 0) -> None:
         """What is negative counts as 0."""
-        self._call("truncate", self._path(path), _whole(max(0, length), 63))
+        self._call("truncate", _bytes(path), _whole(max(0, length), 63))
 
     def chmod(self, path: PathLike, mode: int) -> None:
-        self._call("chmod", self._path(path), _whole(mode, 32))
+        self._call("chmod", _bytes(path), _whole(mode, 32))
 
     def utime(self, path: PathLike, atime: float, mtime: float) -> None:
-        self._call("utimes", self._path(path), atime, mtime)
+        self._call("utimes", _bytes(path), atime, mtime)
 
     def mkdir(self, path: PathLike, mode: int = 0o777, parents: bool = False, exist_ok: bool = False) -> None:
         """As pathlib's."""
         try:
-            self._call("mkdir", self._path(path), False, _whole(mode, 32))
+            self._call("mkdir", _bytes(path), False, _whole(mode, 32))
         except FileNotFoundError:
             if not parents:
                 raise
-            self._call("mkdir", self._path(path), True, _whole(mode, 32))
+            self._call("mkdir", _bytes(path), True, _whole(mode, 32))
         except FileExistsError:
             if not exist_ok or not self.is_dir(path):
                 raise
 
     def rmdir(self, path: PathLike) -> None:
-        self._call("rmdir", self._path(path), False)
+        self._call("rmdir", _bytes(path), False)
 
     def unlink(self, path: PathLike, missing_ok: bool = False) -> None:
         try:
-            self._call("unlink", self._path(path))
+            self._call("unlink", _bytes(path))
         except FileNotFoundError:
             if not missing_ok:
                 raise
@@ -426,18 +428,18 @@ class Root:
         failed: List[BaseException] = []
         options = native.RmOptions(size=ctypes.sizeof(native.RmOptions), recursive=True,
                                    force=missing_ok, progress=_progress_of(progress, failed))
-        self._with_callback(failed, "rm", strings([self._path(path)]), 1, ctypes.byref(options))
+        self._with_callback(failed, "rm", strings([_bytes(path)]), 1, ctypes.byref(options))
 
     def rename(self, source: PathLike, target: PathLike) -> None:
-        self._call("rename", self._path(source), self._path(target))
+        self._call("rename", _bytes(source), _bytes(target))
 
     def move(self, source: PathLike, target: PathLike, overwrite: bool = False) -> None:
         """Also from one base to another, by a copy."""
-        self._call("move", self._path(source), self._path(target), overwrite)
+        self._call("move", _bytes(source), _bytes(target), overwrite)
 
     def copy(self, source: PathLike, target: PathLike) -> None:
         """One file."""
-        self._call("copy_file", self._path(source), self._path(target))
+        self._call("copy_file", _bytes(source), _bytes(target))
 
     def copytree(self, source: PathLike, target: PathLike, *, overwrite: bool = True,
                  preserve_times: bool = False, progress: Optional[Progress] = None) -> None:
@@ -446,7 +448,7 @@ class Root:
                                    keep_existing=not overwrite, error_on_exist=not overwrite,
                                    preserve_timestamps=preserve_times,
                                    progress=_progress_of(progress, failed))
-        self._with_callback(failed, "cp", self._path(source), self._path(target), ctypes.byref(options))
+        self._with_callback(failed, "cp", _bytes(source), _bytes(target), ctypes.byref(options))
 
     def _with_callback(self, failed: List[BaseException], function: str, *arguments: Any) -> None:
         try:
@@ -457,10 +459,10 @@ class Root:
             raise
 
     def link(self, existing: PathLike, path: PathLike) -> None:
-        self._call("link", self._path(existing), self._path(path))
+        self._call("link", _bytes(existing), _bytes(path))
 
     def symlink(self, target: PathLike, path: PathLike) -> None:
-        self._call("symlink", self._path(target), self._path(path))
+        self._call("symlink", _bytes(target), _bytes(path))
 
     # -- tools
 
@@ -470,15 +472,15 @@ class Root:
         find PATH, fd PATH [PATTERN], ripgrep PATH PATTERN, dust PATH, ouch COMMAND PATH..., rustic COMMAND...
         in a sandbox that shows it nothing but its directory, with only those options that it may be told.
         """
-        words = [self._path(word) for word in args]
-        flat = [self._path(word) for word in options]
+        words = [_bytes(word) for word in args]
+        flat = [_bytes(word) for word in options]
         asked = native.ToolOptions(size=ctypes.sizeof(native.ToolOptions), option_count=len(flat),
                                    timeout_ms=timeout * 1000 if timeout is not None else 0,
                                    max_output=_whole(max_output))
         asked.options = ctypes.cast(strings(flat), ctypes.POINTER(ctypes.c_char_p))
-        asked.cwd = self._path(cwd) if cwd is not None else None
+        asked.cwd = _bytes(cwd) if cwd is not None else None
         out = native.ToolResult()
-        self._call("tool", name.encode(), strings(words), len(words), ctypes.byref(asked), ctypes.byref(out))
+        self._call("tool", _bytes(name), strings(words), len(words), ctypes.byref(asked), ctypes.byref(out))
         try:
             stdout, stderr = (ctypes.string_at(d.data, d.len) if d.data else b"" for d in (out.out, out.err))
             return Tool(stdout, stderr, out.code, out.truncated)
