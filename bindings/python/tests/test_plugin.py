@@ -194,3 +194,21 @@ def test_a_variable_is_no_guard(project, monkeypatch, left):
     result = project("--cordon", child=CHILD)
     assert result.ret == 1 and (project.root / "config.toml").read_text() == "real"
     result.stdout.fnmatch_lines(["cordon: inside the kernel's guard"])
+
+
+def test_the_filter_of_another_sandbox_is_no_guard(project, pytester, site):
+    project(writes="def test_writes():\n    open('config.toml', 'w').write('gone')\n")
+    r = pytester.run(site / "bin/cordon", "run", "--profile", "limits", "--quiet", "--setenv", "CORDON_TEST_CONFIG=/left",
+                     "--setenv", f"PYTHONPATH={site}", "--", sys.executable, "-m", "pytest", "--cordon", timeout=120)
+    r.stdout.no_fnmatch_line("*inside the kernel's guard*")
+    assert r.ret != 0
+
+
+def test_a_plugin_of_a_conftest_is_too_late_for_the_guard(project, monkeypatch):
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    (project.root / "conftest.py").write_text('pytest_plugins = ["cordon.pytest_plugin"]\n')
+    r = project("--cordon", writes="def test_writes():\n    open('config.toml', 'w').write('gone')\n")
+    assert r.ret == pytest.ExitCode.USAGE_ERROR and (project.root / "config.toml").read_text() == "real"
+    r.stderr.fnmatch_lines(["*-p cordon.pytest_plugin*"])
+    assert project("-p", "cordon.pytest_plugin", "--cordon").ret == 1
+    assert (project.root / "config.toml").read_text() == "real"

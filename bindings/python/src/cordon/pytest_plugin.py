@@ -6,6 +6,7 @@ process raises TEST_SANDBOX_VIOLATION at the line that writes: quick to find, ea
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import sys
@@ -45,7 +46,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @_hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
-    if not getattr(early_config.known_args_namespace, "cordon", False) or _guarded():
+    if not getattr(early_config.known_args_namespace, "cordon", False) or _guarded(early_config.rootpath):
         return
     try:
         command = program()
@@ -60,12 +61,35 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
                        *_pytest(), *map(str, arguments)])
 
 
-def _guarded() -> bool:
-    """Inside `cordon test`. A variable that somebody left behind is no guard: ask the kernel, too."""
-    if _CONFIG_VARIABLE not in os.environ or os.environ.get(_IN_PROCESS) == "1":
+def _guarded(root: Path) -> bool:
+    """
+    Inside `cordon test`. A variable that somebody left behind is no guard, nor is the filter of a
+    container: the root is read-only, or the workspace is locked by the `cordon test` that made it.
+    """
+    config = os.environ.get(_CONFIG_VARIABLE)
+    if config is None or os.environ.get(_IN_PROCESS) == "1":
         return False
     status = Path("/proc/self/status").read_text(encoding="utf-8", errors="replace")
-    return "\nNoNewPrivs:\t1\n" in status and "\nSeccomp:\t2\n" in status
+    if "\nNoNewPrivs:\t1\n" not in status or "\nSeccomp:\t2\n" not in status:
+        return False
+    return bool(os.statvfs(root).f_flag & os.ST_RDONLY) or \
+        any(_is_locked(place) for place in (Path(config).parent, Path(os.environ.get("HOME", "/")).parent))
+
+
+def _is_locked(directory: Path) -> bool:
+    try:
+        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return False
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
 
 
 def _root(config: pytest.Config) -> List[str]:
@@ -85,6 +109,9 @@ def _pytest() -> List[str]:
 
 @_hookimpl(tryfirst=True)  # before pytest asks for the base temp
 def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--cordon") and not _guarded(config.rootpath):
+        raise pytest.UsageError("--cordon comes too late for a plugin that a conftest.py loads: install the package, "
+                                "or name it by -p cordon.pytest_plugin")
     config.addinivalue_line("markers", "cordon(writable=[...]): places that this test may write to, "
                                        "relative to the root; the kernel's guard does not hear of it")
     for name in ("_isolation_workspace_*", "_pytest_tmp*"):  # of other runs: they come and go
@@ -117,8 +144,8 @@ class Plugin:
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
         self.worker = hasattr(config, "workerinput")
-        self.inside = _guarded()
         self.root = Path(config.rootpath)
+        self.inside = _guarded(self.root)
         self.attempts: List[Attempt] = []
         self.clean = True
         self.hook: Optional[WriteHook] = None
