@@ -327,7 +327,7 @@ static bool is_bare(int artifacts)
         return false;
     DIR *list = open_list(artifacts, ".");
     unsigned names = 0;
-    for (const struct dirent *e; list != NULL && (e = readdir(list)) != NULL;)
+    while (list != NULL && readdir(list) != NULL)
         names++;
     if (list != NULL)
         closedir(list);

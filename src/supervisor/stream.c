@@ -24,12 +24,10 @@ static void choose_sink(struct stream *s)
     s->out = s->to;
     if (s->to < 0 || fstat(s->to, &st) < 0) {
         s->sink = SINK_NONE;
-    } else if (S_ISREG(st.st_mode) || S_ISBLK(st.st_mode)) {
-        s->sink = SINK_FILE;
     } else if (S_ISSOCK(st.st_mode)) {
         s->sink = SINK_SOCKET;
-    } else if ((fcntl(s->to, F_GETFL) & O_ACCMODE) == O_RDONLY) {
-        s->sink = SINK_FILE; /* to open it again would give a right that it does not have */
+    } else if (S_ISREG(st.st_mode) || S_ISBLK(st.st_mode) || (fcntl(s->to, F_GETFL) & O_ACCMODE) == O_RDONLY) {
+        s->sink = SINK_FILE; /* one for reading: to open it again would give a right that it does not have */
     } else {
         snprintf(path, sizeof path, "/proc/self/fd/%d", s->to);
         int own = open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);

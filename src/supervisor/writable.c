@@ -20,7 +20,8 @@ const char *writable_at(const struct plan *plan, size_t i)
     if (i > policy->rw.count)
         return policy->work == WORK_HOST ? policy->work_host : NULL;
     for (size_t k = 0; cwd != NULL && k < policy->rw.count; k++) {
-        if (strcmp(policy->rw.items[k].host, cwd) == 0)
+        const char *host = policy->rw.items[k].host;
+        if (host != NULL && strcmp(host, cwd) == 0)
             return NULL;
     }
     return cwd;

@@ -233,9 +233,12 @@ TEST(input_that_cannot_be_kept_says_why)
     struct cordon_policy *policy = stage();
     struct cordon_error err = {0};
     const struct cordon_run_options options = {.size = sizeof options, .input = "precious", .input_len = 8};
-    const struct rlimit none = {0, 0};
+    struct rlimit before;
+    CHECK_INT(getrlimit(RLIMIT_NOFILE, &before), 0);
+    const struct rlimit none = {0, before.rlim_max};
     CHECK_INT(setrlimit(RLIMIT_NOFILE, &none), 0);
     CHECK(cordon_run(policy, command, &options, &err) == NULL);
+    CHECK_INT(setrlimit(RLIMIT_NOFILE, &before), 0); /* a sanitizer opens files at the end */
     CHECK_INT(err.kind, CORDON_ERROR_SETUP);
     CHECK_INT(err.errnum, EMFILE);
     cordon_policy_free(policy);
