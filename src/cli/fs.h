@@ -34,11 +34,11 @@ bool fs_flag(const struct json *options, const char *key);
 double fs_number(const struct json *options, const char *key, double otherwise);
 uint64_t fs_whole(double number, uint64_t max); /* rounded down; what is beyond is the bound */
 
-/* The strings of a JSON list, NULL being an empty one; one path, or a JSON list of them. */
+/* The strings of a JSON list, NULL being an empty one; one path, or a JSON list of them (never missing). */
 int fs_list(struct fs *fs, const struct json *list, const char *const **out, size_t *count);
 int fs_arg_paths(struct fs *fs, int i, const char *const **out, size_t *count, bool *list);
 
-/* Text as it is, or stdin for "-". */
+/* Text as it is, or stdin for "-"; never missing, either: the method's `min` counts it. */
 int fs_arg_data(struct fs *fs, int i, const char **data, size_t *len);
 int fs_arg_number(struct fs *fs, int i, const char *code, double otherwise, double *out);
 int fs_arg_ms(struct fs *fs, int i, uint64_t *out);    /* 0 if it is missing or negative */

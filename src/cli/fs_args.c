@@ -86,7 +86,7 @@ int fs_list(struct fs *fs, const struct json *list, const char *const **out, siz
 int fs_arg_paths(struct fs *fs, int i, const char *const **out, size_t *count, bool *list)
 {
     const struct json *json = NULL;
-    *list = fs_arg(fs, i)[0] == '[';
+    *list = fs->args[i][0] == '[';
     *count = 1;
     *out = (const char *const *)&fs->args[i];
     if (!*list)
@@ -97,7 +97,7 @@ int fs_arg_paths(struct fs *fs, int i, const char *const **out, size_t *count, b
 
 int fs_arg_data(struct fs *fs, int i, const char **data, size_t *len)
 {
-    const char *text = fs_arg(fs, i);
+    const char *text = fs->args[i];
     if (strcmp(text, "-") != 0) {
         *data = text;
         *len = strlen(text);

@@ -208,7 +208,7 @@ static bool is_blank(int box, const struct stat *st)
 /* 0 also when the name is not there. */
 static long cover(int box, const struct cover_name *name)
 {
-    struct stat st;
+    struct stat st = {0};
     int there = sys_open(name->fd, name->name, O_PATH | O_NOFOLLOW, 0);
     if (there == -ENOENT)
         return 0;

@@ -47,15 +47,19 @@ static int identify(struct hiding *h, struct tree *t, const char *source)
 {
     const struct host *host = h->b->request->host;
     const struct host_mount *best = NULL;
+    const char *rest = NULL;
     for (size_t i = 0; i < host->mount_count; i++) {
         const struct host_mount *m = &host->mounts[i];
-        if (beneath(source, m->point) != NULL && (best == NULL || strlen(m->point) >= strlen(best->point)))
+        const char *inner = beneath(source, m->point);
+        if (inner != NULL && (best == NULL || strlen(m->point) >= strlen(best->point))) {
             best = m;
+            rest = inner;
+        }
     }
     if (best == NULL)
         return 0;
     t->device = best->device;
-    t->path = join(h, best->root, beneath(source, best->point));
+    t->path = join(h, best->root, rest);
     return t->path == NULL ? plan_no_memory(h->b) : 0;
 }
 

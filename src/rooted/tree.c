@@ -136,7 +136,7 @@ static int reopen(struct tree_dir *d, int child)
 
 int tree_leave(struct tree *t)
 {
-    struct tree_level *l = tree_level(t);
+    struct tree_level *l = &t->levels[t->depth - 1];
     int rc = 0;
     if (t->depth > 1) {
         struct tree_level *up = l - 1;
