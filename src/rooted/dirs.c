@@ -70,7 +70,7 @@ int cordon_root_mkdir(struct cordon_root *root, const char *path, bool recursive
     int rc = call_writable(&c, path);
     if (rc == 0)
         rc = target_open(&c, path, "mkdir", &t);
-    if (rc < 0)
+    if (rc != 0)
         return rc;
     if (recursive) {
         rc = dirs_make(&t, t.mapped.name, (mode_t)(mode & 07777));

@@ -142,7 +142,7 @@ static int change(const struct call *c, const char *path, const struct change *h
     int rc = call_writable(c, path);
     if (rc == 0)
         rc = target_open(c, path, "open", &t);
-    if (rc < 0)
+    if (rc != 0)
         return rc;
     FD_AUTO fd = resolve_open(&t.base, t.mapped.name, O_PATH, 0);
     rc = fd < 0 ? fd : how->by_path(fd, to);
