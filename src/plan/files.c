@@ -303,6 +303,10 @@ bool plan_shown_by_system(const struct plan_build *b, const struct policy_bind *
     const struct host *host = b->request->host;
     if (!b->policy.system_ro || b->policy.fs_mode != FS_VIEW || strcmp(bind->host, bind->sandbox) != 0)
         return false;
+    for (size_t i = 0; i < b->policy.rw.count; i++) {
+        if (strcmp(b->policy.rw.items[i].sandbox, bind->sandbox) == 0)
+            return false; /* it is there to take that back */
+    }
     for (size_t i = 0; i < HOST_TOP_COUNT; i++) {
         if (host->top[i].present && host->top[i].link[0] != '\0' &&
             strcmp(host->top[i].path, bind->host) == 0)
