@@ -10,6 +10,7 @@
 
 ssize_t cgroup_read(int dir_fd, const char *name, char text[static CGROUP_FILE_SIZE])
 {
+    text[0] = '\0'; /* no garbage where the file is missing */
     FD_AUTO fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return -errno;

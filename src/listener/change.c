@@ -68,7 +68,7 @@ static int give_away(const struct attempt *a, const struct stat *st, const struc
 
 int change_without_guard(const struct attempt *a, const struct spot *spot, const struct view *view)
 {
-    struct stat st;
+    struct stat st = {0};
     int error = spot->target < 0 ? -spot->target : rights_stat(spot->target, &st);
     if (error != 0)
         return error;

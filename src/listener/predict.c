@@ -107,7 +107,7 @@ static int remove_special(const struct attempt *a)
 
 static int remove_name(const struct attempt *a, const struct spot *spot, const struct view *view)
 {
-    struct stat st;
+    struct stat st = {0};
     if (spot->dir < 0)
         return remove_special(a);
     int error = take_away(spot, &st, view);
@@ -135,8 +135,8 @@ static int replace(const struct stat *from, const struct stat *to, const struct 
 
 static int rename_name(const struct attempt *a, const struct spot spots[2], const struct view *view)
 {
-    struct stat from;
-    struct stat to;
+    struct stat from = {0};
+    struct stat to = {0};
     int error = take_away(&spots[0], &from, view);
     if (error != 0)
         return error;

@@ -123,8 +123,8 @@ int project_read(const struct project *project, struct arena *arena, const char 
 static int read_config(struct project *project, struct arena *arena, struct cordon_error *err)
 {
     struct stat st;
-    const char *text;
-    size_t len;
+    const char *text = NULL;
+    size_t len = 0;
     project_config_default(&project->config);
     if (fstatat(project->fd, PROJECT_FILE, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return errno == ENOENT ? 0 : fail(err, errno, "read", PROJECT_FILE);

@@ -195,7 +195,7 @@ static int copy_open_file(const struct call *c, struct pair *p, int from,
     struct stat was;
     if (rc == 0 && old >= 0)
         rc = descriptor_regular(old, &was);
-    if (rc < 0)
+    if (rc != 0)
         return call_fail(c, &p->to, "open", rc);
     if (old >= 0 && same_file(&was, st)) {
         char from_shown[PATH_MAX + 64];

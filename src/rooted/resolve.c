@@ -114,6 +114,7 @@ static int start(struct walk *w, const struct resolve_base *base, const char *na
     w->unsafe = base->unsafe;
     w->strict = base->strict;
     w->fd = base->fd;
+    w->mount = 0;
     w->links = 0;
     w->weak = false;
     w->done_len = 0;
