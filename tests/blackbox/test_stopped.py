@@ -28,13 +28,6 @@ def test_a_run_that_was_stopped_says_why(limit, tmp_path):
     assert f"cordon: stopped '{command[0]}': {reason}\n  {remedy}\n" in r.err.decode(), r.told()
 
 
-def test_what_is_offered_can_be_asked_for():
-    """Twice 513 MiB is more than the option takes."""
-    r = cordon("run", "--output", "513M", "--on-overflow", "kill", "--", "head", "-c", "600M", "/dev/zero",
-               stdout=subprocess.DEVNULL)
-    assert r.rc == 153 and b"\n  --output none allows more;" in r.err, r.told()
-
-
 @pytest.mark.parametrize("option", [["--quiet"], ["--json"], ["--format", "text"]])
 def test_a_run_that_was_stopped_is_silent_where_that_is_asked_for_or_told_otherwise(option):
     r = cordon("run", *option, "--wall", "100ms", "--", "sleep", "30")
