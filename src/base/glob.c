@@ -68,24 +68,38 @@ bool glob_step(const struct glob *g, glob_states *states, const char *name)
     return ends;
 }
 
+/* The next name of a path; false at its end, and at a name that no file can have, where nothing matches. */
+static bool take_name(const char **path, char name[static NAME_MAX + 1], glob_states *states)
+{
+    *path += strspn(*path, "/");
+    const size_t len = strcspn(*path, "/");
+    if (len > NAME_MAX)
+        *states = 0;
+    if (len == 0 || len > NAME_MAX)
+        return false;
+    memcpy(name, *path, len);
+    name[len] = '\0';
+    *path += len;
+    return true;
+}
+
 bool glob_follow(const struct glob *g, glob_states *states, const char *path)
 {
     char name[NAME_MAX + 1];
-    for (size_t len; *path != '\0'; path += len) {
-        path += strspn(path, "/");
-        len = strcspn(path, "/");
-        if (len == 0)
-            break;
-        if (len > NAME_MAX) {
-            *states = 0;
-            return false;
-        }
-        memcpy(name, path, len);
-        name[len] = '\0';
+    while (take_name(&path, name, states)) {
         if (glob_step(g, states, name))
             return true;
     }
     return false;
+}
+
+bool glob_enter(const struct glob *g, glob_states *states, const char *path)
+{
+    char name[NAME_MAX + 1];
+    bool ended = false;
+    while (take_name(&path, name, states))
+        ended = glob_step(g, states, name);
+    return ended && *path == '\0';
 }
 
 bool glob_must_list(const struct glob *g, glob_states states)

@@ -40,5 +40,8 @@ bool glob_step(const struct glob *g, glob_states *states, const char *name);
 /* The same for all names of a path; true if the pattern ended at one of them. */
 bool glob_follow(const struct glob *g, glob_states *states, const char *path);
 
+/* Goes to the end of the path; true if the pattern ends there. Where it ended on the way does not count. */
+bool glob_enter(const struct glob *g, glob_states *states, const char *path);
+
 /* Only a directory's list can tell what matches here. */
 bool glob_must_list(const struct glob *g, glob_states states);

@@ -91,7 +91,7 @@ const char *plan_named_sockets(const struct policy *policy)
 {
     if (policy->fs_mode == FS_GUARD)
         return shows_run(policy) ? "; unix sockets and fifos can still be reached"
-                                        : "; unix sockets and fifos outside /run can still be reached";
+                                 : "; unix sockets and fifos outside /run can still be reached";
     if (policy->rw.count + policy->ro.count > 0 || policy->rw_cwd || policy->work == WORK_HOST)
         return "; unix sockets and fifos inside the listed binds can be reached";
     return "";

@@ -5,7 +5,6 @@
 #include "plan/build.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <string.h>
 
 /* Something of the host's that is seen inside. */
@@ -166,26 +165,6 @@ static int hide_in_other(struct hiding *h, const struct tree *t, const struct tr
     return is_covered(h, other, place) ? 0 : add_hide(h, other, prefix, g, states);
 }
 
-/*
- * Where a glob of all binds stands at the root of one, which may be in the midst of what it names; true
- * if it names the root itself. What lies above is not shown, so it does not count.
- */
-static bool reaches_root(const struct glob *g, glob_states *states, const char *path)
-{
-    char name[NAME_MAX + 1];
-    bool ended = false;
-    for (path += strspn(path, "/"); *path != '\0'; path += strspn(path, "/")) {
-        const size_t len = strcspn(path, "/");
-        if (len >= sizeof name)
-            return false; /* no file has such a name */
-        memcpy(name, path, len);
-        name[len] = '\0';
-        ended = glob_step(g, states, name);
-        path += len;
-    }
-    return ended;
-}
-
 static int hide_in(struct hiding *h, const struct tree *t, const struct glob *g, bool *found)
 {
     glob_states states = glob_begin(g);
@@ -194,8 +173,9 @@ static int hide_in(struct hiding *h, const struct tree *t, const struct glob *g,
         glob_states by_source = states;
         if ((t->flags & STEP_LISTED) == 0)
             return 0;
-        if (reaches_root(g, &states, t->target) ||
-            ((t->flags & STEP_FD) == 0 && reaches_root(g, &by_source, step->source)))
+        /* The root may be in the midst of what the glob names. What lies above is not shown, so it does not count. */
+        if (glob_enter(g, &states, t->target) ||
+            ((t->flags & STEP_FD) == 0 && glob_enter(g, &by_source, step->source)))
             return refuse(h, g, "nothing of a bind would be left", "leave out the bind");
         states |= by_source;
     } else if (glob_follow(g, &states, t->target)) {

@@ -66,3 +66,23 @@ TEST(a_pattern_has_a_maximum)
     pattern[(size_t)2 * GLOB_MAX_PARTS] = '\0';
     CHECK_INT(glob_compile(&g, &arena, pattern), 0);
 }
+
+TEST(entering_a_path_counts_its_end_alone)
+{
+    struct arena room = {.max = 1 << 20};
+    struct glob g;
+    char too_long[300];
+    memset(too_long, 'x', sizeof too_long);
+    too_long[sizeof too_long - 1] = '\0';
+    CHECK_INT(glob_compile(&g, &room, "**/in/key"), 0);
+    glob_states states = glob_begin(&g);
+    CHECK(!glob_enter(&g, &states, "srv//in/")); /* in the midst: the next name ends it */
+    CHECK(glob_step(&g, &states, "key"));
+    states = glob_begin(&g);
+    CHECK(glob_enter(&g, &states, "/srv/in/key"));
+    states = glob_begin(&g);
+    CHECK(!glob_enter(&g, &states, "in/key/beneath"));
+    states = glob_begin(&g);
+    CHECK(!glob_enter(&g, &states, arena_printf(&room, "in/key/%s", too_long)));
+    arena_free(&room);
+}
