@@ -127,25 +127,16 @@ struct policy {
 void policy_init(struct policy *policy, enum policy_profile profile);
 const char *policy_profile_about(enum policy_profile profile); /* one line for people */
 
-/* The words of the documents: closed sets, both ways. name() never returns NULL; parse() gives -1. */
+/* The words of the documents: closed sets. Never NULL. */
 const char *policy_profile_name(enum policy_profile v);
-int policy_profile_parse(const char *s);
 const char *policy_fs_mode_name(enum policy_fs_mode v);
-int policy_fs_mode_parse(const char *s);
 const char *policy_net_name(enum policy_net v);
-int policy_net_parse(const char *s);
 const char *policy_uid_name(enum policy_uid v);
-int policy_uid_parse(const char *s);
 const char *policy_seccomp_name(enum policy_seccomp v);
-int policy_seccomp_parse(const char *s);
 const char *policy_forbidden_name(enum policy_forbidden v);
-int policy_forbidden_parse(const char *s);
 const char *policy_overflow_name(enum policy_overflow v);
-int policy_overflow_parse(const char *s);
 const char *policy_backend_name(enum policy_backend v);
-int policy_backend_parse(const char *s);
 const char *policy_work_name(enum policy_work v);
-int policy_work_parse(const char *s);
 
 /* The same sets as data, for tables and messages. */
 struct policy_words {
@@ -155,6 +146,7 @@ struct policy_words {
 extern const struct policy_words policy_profile_words, policy_fs_mode_words, policy_net_words,
     policy_uid_words, policy_seccomp_words, policy_forbidden_words, policy_overflow_words,
     policy_backend_words, policy_work_words;
+/* The index of `s`, or -1. */
 int policy_words_parse(const struct policy_words *words, const char *s);
 /* "a, b, c" for messages; cut if it does not fit. */
 void policy_words_list(const struct policy_words *words, char *out, size_t size);

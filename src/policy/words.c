@@ -38,7 +38,7 @@ int policy_words_find(const struct policy_words *words, const char *what, const 
     return -EINVAL;
 }
 
-/* One table a set; both directions and the list for messages follow from it. */
+/* One table a set: its names, and the list for readers and messages. */
 #define WORDS(set, type, ...)                                                                   \
     static const char *const set##_names[] = {__VA_ARGS__};                                     \
     const struct policy_words policy_##set##_words = {                                          \
@@ -46,10 +46,6 @@ int policy_words_find(const struct policy_words *words, const char *what, const 
     const char *policy_##set##_name(type v)                                                     \
     {                                                                                           \
         return (int)v < policy_##set##_words.count ? set##_names[v] : "?";                      \
-    }                                                                                           \
-    int policy_##set##_parse(const char *s)                                                     \
-    {                                                                                           \
-        return policy_words_parse(&policy_##set##_words, s);                                    \
     }
 
 WORDS(profile, enum policy_profile, [PROFILE_STAGE] = "stage", [PROFILE_MODULE] = "module",

@@ -25,7 +25,7 @@ static int read_work(struct doc *d, const struct json *value, void *target, cons
     (void)detail;
     struct policy *policy = target;
     if (value->type == JSON_STRING) {
-        int word = policy_work_parse(value->text);
+        int word = policy_words_parse(&policy_work_words, value->text);
         if (word < 0 || word == WORK_HOST)
             return doc_fail(d, value, "unknown word", remedy);
         policy->work = (enum policy_work)word;

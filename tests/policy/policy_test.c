@@ -58,9 +58,9 @@ TEST(lists_have_a_maximum)
 
 TEST(words_go_both_ways)
 {
-    CHECK_INT(policy_net_parse("loopback"), NET_LOOPBACK);
-    CHECK_INT(policy_net_parse("some"), -1);
-    CHECK_INT(policy_net_parse(""), -1);
+    CHECK_INT(policy_words_parse(&policy_net_words, "loopback"), NET_LOOPBACK);
+    CHECK_INT(policy_words_parse(&policy_net_words, "some"), -1);
+    CHECK_INT(policy_words_parse(&policy_net_words, ""), -1);
     CHECK_STR(policy_net_name(NET_HOST), "host");
     CHECK_STR(policy_forbidden_name(FORBIDDEN_KILL_SOCKETS), "kill_sockets");
     CHECK_STR(policy_backend_name((enum policy_backend)77), "?");

@@ -20,7 +20,7 @@ TEST(every_profile_is_valid_and_has_a_name)
         policy_init(&policy, (enum policy_profile)i);
         CHECK_INT(policy.profile, i);
         CHECK_INT(policy_validate(&policy, &err), 0);
-        CHECK_INT(policy_profile_parse(policy_profile_name((enum policy_profile)i)), i);
+        CHECK_INT(policy_words_parse(&policy_profile_words, policy_profile_name((enum policy_profile)i)), i);
         CHECK(policy_profile_about((enum policy_profile)i)[0] != '\0');
     }
 }
