@@ -40,8 +40,6 @@ struct cordon_result *result_make(char *const command[], const char *trace_id)
 void result_document(struct cordon_result *result)
 {
     struct utsname host;
-    /* Already JSON; a number is the kind of value that is written as its text stands. */
-    const struct json value = {.type = JSON_REAL, .text = result->value.data, .len = result->value.len};
     const struct result_context context = {
         .cmd = result->command,
         .cmd_count = result->command_count,
@@ -49,7 +47,7 @@ void result_document(struct cordon_result *result)
         .policy_sha256 = result->policy_sha256[0] == '\0' ? NULL : result->policy_sha256,
         .kernel = uname(&host) == 0 ? host.release : NULL,
         .module_id = result->module_id,
-        .value = result->value.len > 0 ? &value : NULL,
+        .value = &result->value,
     };
     result_write_json(&result->result, &context, &result->json);
     if (buf_string(&result->json) == NULL)

@@ -25,18 +25,6 @@ void audit_write_text(const struct audit *audit, struct buf *out)
     }
 }
 
-static void put(struct json_writer *w, const char *key, const char *value)
-{
-    json_key(w, key);
-    json_string(w, value);
-}
-
-static void put_number(struct json_writer *w, const char *key, uint64_t value)
-{
-    json_key(w, key);
-    json_uint(w, value);
-}
-
 void audit_write_json(const struct audit *audit, struct buf *out)
 {
     char text[MESSAGE_MAX];
@@ -48,17 +36,17 @@ void audit_write_json(const struct audit *audit, struct buf *out)
         const struct audit_finding *f = &audit->findings[i];
         message(f, text, sizeof text);
         json_begin(&w, '{');
-        put(&w, "file", f->file);
-        put_number(&w, "line", f->line);
-        put_number(&w, "col", f->col);
-        put(&w, "id", audit_rules[f->rule].id);
-        put(&w, "message", text);
-        put(&w, "fix", audit_rules[f->rule].fix);
+        json_put_string(&w, "file", f->file);
+        json_put_uint(&w, "line", f->line);
+        json_put_uint(&w, "col", f->col);
+        json_put_string(&w, "id", audit_rules[f->rule].id);
+        json_put_string(&w, "message", text);
+        json_put_string(&w, "fix", audit_rules[f->rule].fix);
         json_end(&w, '}');
     }
     json_end(&w, ']');
-    put_number(&w, "total", audit->total);
-    put_number(&w, "files", audit->files);
+    json_put_uint(&w, "total", audit->total);
+    json_put_uint(&w, "files", audit->files);
     json_end(&w, '}');
     buf_puts(out, "\n");
 }
@@ -69,7 +57,7 @@ static void put_text(struct json_writer *w, const char *key, const char *text)
 {
     json_key(w, key);
     json_begin(w, '{');
-    put(w, "text", text);
+    json_put_string(w, "text", text);
     json_end(w, '}');
 }
 
@@ -79,13 +67,13 @@ static void put_driver(struct json_writer *w)
     json_begin(w, '{');
     json_key(w, "driver");
     json_begin(w, '{');
-    put(w, "name", "cordon audit");
-    put(w, "version", CORDON_VERSION);
+    json_put_string(w, "name", "cordon audit");
+    json_put_string(w, "version", CORDON_VERSION);
     json_key(w, "rules");
     json_begin(w, '[');
     for (int i = 0; i < RULE_COUNT; i++) {
         json_begin(w, '{');
-        put(w, "id", audit_rules[i].id);
+        json_put_string(w, "id", audit_rules[i].id);
         put_text(w, "shortDescription", audit_rules[i].message);
         put_text(w, "help", audit_rules[i].fix);
         json_end(w, '}');
@@ -109,7 +97,7 @@ static void put_uri(struct json_writer *w, const char *path)
             used += (size_t)snprintf(uri + used, sizeof uri - used, "%%%02X", (unsigned char)*path);
     }
     uri[used] = '\0';
-    put(w, "uri", uri);
+    json_put_string(w, "uri", uri);
 }
 
 static void put_result(struct json_writer *w, const struct audit_finding *f)
@@ -117,9 +105,9 @@ static void put_result(struct json_writer *w, const struct audit_finding *f)
     char text[MESSAGE_MAX];
     message(f, text, sizeof text);
     json_begin(w, '{');
-    put(w, "ruleId", audit_rules[f->rule].id);
-    put_number(w, "ruleIndex", (uint64_t)f->rule);
-    put(w, "level", "warning");
+    json_put_string(w, "ruleId", audit_rules[f->rule].id);
+    json_put_uint(w, "ruleIndex", (uint64_t)f->rule);
+    json_put_string(w, "level", "warning");
     put_text(w, "message", text);
     json_key(w, "locations");
     json_begin(w, '[');
@@ -129,12 +117,12 @@ static void put_result(struct json_writer *w, const struct audit_finding *f)
     json_key(w, "artifactLocation");
     json_begin(w, '{');
     put_uri(w, f->file);
-    put(w, "uriBaseId", "ROOT");
+    json_put_string(w, "uriBaseId", "ROOT");
     json_end(w, '}');
     json_key(w, "region");
     json_begin(w, '{');
-    put_number(w, "startLine", f->line);
-    put_number(w, "startColumn", f->col);
+    json_put_uint(w, "startLine", f->line);
+    json_put_uint(w, "startColumn", f->col);
     json_end(w, '}');
     json_end(w, '}');
     json_end(w, '}');
@@ -146,13 +134,13 @@ void audit_write_sarif(const struct audit *audit, struct buf *out)
 {
     struct json_writer w = JSON_WRITER(out, 2);
     json_begin(&w, '{');
-    put(&w, "$schema", "https://json.schemastore.org/sarif-2.1.0.json");
-    put(&w, "version", "2.1.0");
+    json_put_string(&w, "$schema", "https://json.schemastore.org/sarif-2.1.0.json");
+    json_put_string(&w, "version", "2.1.0");
     json_key(&w, "runs");
     json_begin(&w, '[');
     json_begin(&w, '{');
     put_driver(&w);
-    put(&w, "columnKind", "unicodeCodePoints");
+    json_put_string(&w, "columnKind", "unicodeCodePoints");
     json_key(&w, "results");
     json_begin(&w, '[');
     for (size_t i = 0; i < audit->count; i++)

@@ -82,3 +82,10 @@ void json_string(struct json_writer *w, const char *text); /* NULL is written as
 void json_bytes(struct json_writer *w, const char *data, size_t len);
 void json_base64(struct json_writer *w, const char *data, size_t len);
 void json_value(struct json_writer *w, const struct json *value); /* a parsed value again */
+void json_raw(struct json_writer *w, const char *text, size_t len); /* a value that is JSON already */
+
+/* Members of an object. */
+void json_put_string(struct json_writer *w, const char *key, const char *text);
+void json_put_int(struct json_writer *w, const char *key, int64_t value);
+void json_put_uint(struct json_writer *w, const char *key, uint64_t value);
+void json_put_bool(struct json_writer *w, const char *key, bool value);

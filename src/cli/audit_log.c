@@ -52,12 +52,6 @@ static int hash_input(const struct audit_entry *entry, char salt[2 * SALT + 1], 
     return 0;
 }
 
-static void put(struct json_writer *w, const char *key, const char *value)
-{
-    json_key(w, key);
-    json_string(w, value);
-}
-
 static int make_line(const struct audit_entry *entry, struct buf *line)
 {
     struct json_writer w = JSON_WRITER(line, 0);
@@ -73,16 +67,14 @@ static int make_line(const struct audit_entry *entry, struct buf *line)
     strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
     user_name(user, sizeof user);
     json_begin(&w, '{');
-    put(&w, "timestamp", when);
-    put(&w, "user", user);
-    put(&w, "module_id", entry->module_id);
-    put(&w, "input_hash", entry->input == NULL ? NULL : hash);
-    put(&w, "input_salt", entry->input == NULL ? NULL : salt);
-    put(&w, "status", entry->status);
-    json_key(&w, "exit_code");
-    json_int(&w, entry->exit_code);
-    json_key(&w, "duration_ms");
-    json_uint(&w, entry->duration_ms);
+    json_put_string(&w, "timestamp", when);
+    json_put_string(&w, "user", user);
+    json_put_string(&w, "module_id", entry->module_id);
+    json_put_string(&w, "input_hash", entry->input == NULL ? NULL : hash);
+    json_put_string(&w, "input_salt", entry->input == NULL ? NULL : salt);
+    json_put_string(&w, "status", entry->status);
+    json_put_int(&w, "exit_code", entry->exit_code);
+    json_put_uint(&w, "duration_ms", entry->duration_ms);
     json_end(&w, '}');
     buf_puts(line, "\n");
     return line->failed ? -ENOMEM : 0;

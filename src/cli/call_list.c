@@ -37,17 +37,13 @@ static void put_object(void *context, const char *id, const struct module *modul
     struct listing *l = context;
     char why[1024];
     json_begin(&l->w, '{');
-    json_key(&l->w, "id");
-    json_string(&l->w, id);
+    json_put_string(&l->w, "id", id);
     if (module == NULL) {
         cordon_error_format(err, why, sizeof why);
-        json_key(&l->w, "error");
-        json_string(&l->w, why);
+        json_put_string(&l->w, "error", why);
     } else {
-        json_key(&l->w, "kind");
-        json_string(&l->w, module->manifest.library != NULL ? "library" : "command");
-        json_key(&l->w, "description");
-        json_string(&l->w, module->manifest.description);
+        json_put_string(&l->w, "kind", module->manifest.library != NULL ? "library" : "command");
+        json_put_string(&l->w, "description", module->manifest.description);
     }
     json_end(&l->w, '}');
 }

@@ -183,14 +183,11 @@ static void log_denial(void *user, const struct cordon_root_denial *d)
     BUF_AUTO line = BUF_INIT(1u << 20);
     struct json_writer w = JSON_WRITER(&line, 0);
     json_begin(&w, '{');
-    const struct {
-        const char *key, *value;
-    } fields[] = {{"method", d->method}, {"mode", d->mode}, {"path", d->path}, {"code", d->code},
-                  {"message", d->message}};
-    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
-        json_key(&w, fields[i].key);
-        json_string(&w, fields[i].value);
-    }
+    json_put_string(&w, "method", d->method);
+    json_put_string(&w, "mode", d->mode);
+    json_put_string(&w, "path", d->path);
+    json_put_string(&w, "code", d->code);
+    json_put_string(&w, "message", d->message);
     json_end(&w, '}');
     buf_puts(&line, "\n");
     fd_write_all(fd, line.data, line.len); /* one write: lines of several processes do not mix */
@@ -215,16 +212,14 @@ static int report(struct fs *fs, int rc)
     }
     if (fs->json) {
         json_begin(&w, '{');
-        json_key(&w, "ok");
-        json_bool(&w, rc == 0);
+        json_put_bool(&w, "ok", rc == 0);
         if (rc < 0) {
             json_key(&w, "error");
             fs_put_error(&w, &fs->err);
         } else {
             json_key(&w, "value");
-            const struct json raw = {.type = JSON_INT, .text = fs->out.data, .len = fs->out.len};
             if (fs->out.len > 0)
-                json_value(&w, &raw); /* JSON already */
+                json_raw(&w, fs->out.data, fs->out.len);
             else
                 json_null(&w);
         }

@@ -177,9 +177,8 @@ static void put_ms(struct json_writer *w, const char *key, double ms)
         text[--len] = '\0';
     if (text[len - 1] == '.')
         text[--len] = '\0';
-    const struct json number = {.type = JSON_REAL, .text = text, .len = len};
     json_key(w, key);
-    json_value(w, &number);
+    json_raw(w, text, len);
 }
 
 void fs_put_stat(struct json_writer *w, const struct cordon_root_stat *st)
@@ -191,10 +190,8 @@ void fs_put_stat(struct json_writer *w, const struct cordon_root_stat *st)
                    {"uid", st->uid}, {"gid", st->gid}, {"rdev", st->rdev}, {"size", st->size},
                    {"blksize", st->blksize}, {"blocks", st->blocks}};
     json_begin(w, '{');
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-        json_key(w, numbers[i].key);
-        json_uint(w, numbers[i].value);
-    }
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        json_put_uint(w, numbers[i].key, numbers[i].value);
     put_ms(w, "atimeMs", st->atime_ms);
     put_ms(w, "mtimeMs", st->mtime_ms);
     put_ms(w, "ctimeMs", st->ctime_ms);
@@ -207,28 +204,17 @@ void fs_put_stat(struct json_writer *w, const struct cordon_root_stat *st)
 void fs_put_error(struct json_writer *w, const struct cordon_root_error *err)
 {
     json_begin(w, '{');
-    if (err->code[0] != '\0') {
-        json_key(w, "code");
-        json_string(w, err->code);
-    }
-    if (err->errnum != 0) {
-        json_key(w, "errno");
-        json_int(w, err->errnum);
-    }
-    if (err->syscall[0] != '\0') {
-        json_key(w, "syscall");
-        json_string(w, err->syscall);
-    }
-    if (err->has_path) {
-        json_key(w, "path");
-        json_string(w, err->path);
-    }
-    if (err->has_dest) {
-        json_key(w, "dest");
-        json_string(w, err->dest);
-    }
-    json_key(w, "message");
-    json_string(w, err->message);
+    if (err->code[0] != '\0')
+        json_put_string(w, "code", err->code);
+    if (err->errnum != 0)
+        json_put_int(w, "errno", err->errnum);
+    if (err->syscall[0] != '\0')
+        json_put_string(w, "syscall", err->syscall);
+    if (err->has_path)
+        json_put_string(w, "path", err->path);
+    if (err->has_dest)
+        json_put_string(w, "dest", err->dest);
+    json_put_string(w, "message", err->message);
     json_end(w, '}');
 }
 
@@ -253,9 +239,7 @@ void fs_put_counters(struct json_writer *w, const struct cordon_root_counters *n
                {"outside", n->outside},   {"readonly", n->readonly}, {"walks", n->walks},
                {"retries", n->retries},   {"rebinds", n->rebinds}};
     json_begin(w, '{');
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-        json_key(w, all[i].key);
-        json_uint(w, all[i].value);
-    }
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        json_put_uint(w, all[i].key, all[i].value);
     json_end(w, '}');
 }

@@ -148,24 +148,18 @@ static void put_listing_entry(struct json_writer *w, const struct cordon_root_en
 {
     char ms[64];
     snprintf(ms, sizeof ms, "%.6f", e->mtime_ms);
-    const struct json mtime = {.type = JSON_REAL, .text = ms, .len = strlen(ms)};
     json_key(w, e->name);
     json_begin(w, '{');
     json_key(w, "mtime");
-    json_value(w, &mtime);
-    json_key(w, "size");
-    json_uint(w, e->size);
+    json_raw(w, ms, strlen(ms));
+    json_put_uint(w, "size", e->size);
     json_key(w, "type");
     json_bytes(w, &e->type, 1);
-    if (e->type == 'd') {
-        json_key(w, "isDir");
-        json_bool(w, true);
-    }
+    if (e->type == 'd')
+        json_put_bool(w, "isDir", true);
     if (e->type == 'l') {
-        json_key(w, "isSymLink");
-        json_bool(w, true);
-        json_key(w, "linkTarget");
-        json_string(w, e->link_target);
+        json_put_bool(w, "isSymLink", true);
+        json_put_string(w, "linkTarget", e->link_target);
     }
     json_end(w, '}');
 }
@@ -182,8 +176,7 @@ static int get_listing(struct fs *fs)
     for (size_t i = 0; i < l.count; i++)
         put_listing_entry(&fs->w, &l.entries[i]);
     json_end(&fs->w, '}');
-    json_key(&fs->w, "truncated");
-    json_bool(&fs->w, false);
+    json_put_bool(&fs->w, "truncated", false);
     json_end(&fs->w, '}');
     if (!fs->json)
         buf_puts(&fs->out, "\n");
@@ -207,12 +200,9 @@ static void put_dirent(struct json_writer *w, const struct cordon_root_entry *e,
         json_base64(w, name, strlen(name));
     else
         json_string(w, name);
-    json_key(w, "parentPath");
-    json_string(w, e->parent);
-    json_key(w, "path");
-    json_string(w, e->parent);
-    json_key(w, "type");
-    json_int(w, strchr(types, e->type) - types);
+    json_put_string(w, "parentPath", e->parent);
+    json_put_string(w, "path", e->parent);
+    json_put_int(w, "type", strchr(types, e->type) - types);
     json_end(w, '}');
 }
 
@@ -252,10 +242,8 @@ static int do_constants(struct fs *fs)
     size_t count = 0;
     const struct cordon_root_constant *all = cordon_root_constants(&count);
     json_begin(&fs->w, '{');
-    for (size_t i = 0; i < count; i++) {
-        json_key(&fs->w, all[i].name);
-        json_int(&fs->w, all[i].value);
-    }
+    for (size_t i = 0; i < count; i++)
+        json_put_int(&fs->w, all[i].name, all[i].value);
     json_end(&fs->w, '}');
     if (!fs->json)
         buf_puts(&fs->out, "\n");
@@ -468,20 +456,16 @@ static void print_event(struct cordon_root_event *e)
     BUF_AUTO line = BUF_INIT(64u << 20);
     struct json_writer w = JSON_WRITER(&line, 0);
     json_begin(&w, '{');
-    json_key(&w, "event");
-    json_string(&w, e->event);
-    json_key(&w, "filename");
-    json_string(&w, e->name);
+    json_put_string(&w, "event", e->event);
+    json_put_string(&w, "filename", e->name);
     if (e->has_stat) {
         json_key(&w, "stats");
         fs_put_stat(&w, &e->stat);
     }
     if (e->patch.data != NULL) {
-        const struct json raw = {.type = JSON_INT, .text = e->patch.data, .len = e->patch.len};
         json_key(&w, "patch");
-        json_value(&w, &raw); /* it is JSON already */
-        json_key(&w, "patchSeq");
-        json_uint(&w, e->patch_seq);
+        json_raw(&w, e->patch.data, e->patch.len);
+        json_put_uint(&w, "patchSeq", e->patch_seq);
     }
     json_end(&w, '}');
     buf_puts(&line, "\n");

@@ -63,8 +63,7 @@ static void put_result(struct fs *fs, const struct cordon_root_tool_result *r)
         json_null(w);
     else
         json_int(w, r->code);
-    json_key(w, "truncated");
-    json_bool(w, r->truncated);
+    json_put_bool(w, "truncated", r->truncated);
     json_end(w, '}');
 }
 

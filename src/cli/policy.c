@@ -99,10 +99,8 @@ static void put_warning(void *context, const char *pointer, const char *text)
         return;
     }
     json_begin(report->json, '{');
-    json_key(report->json, "pointer");
-    json_string(report->json, pointer);
-    json_key(report->json, "message");
-    json_string(report->json, text);
+    json_put_string(report->json, "pointer", pointer);
+    json_put_string(report->json, "message", text);
     json_end(report->json, '}');
 }
 
@@ -118,12 +116,9 @@ static void put_error(struct json_writer *w, const struct cordon_error *err)
 {
     json_key(w, "error");
     json_begin(w, '{');
-    json_key(w, "pointer");
-    json_string(w, err->subject);
-    json_key(w, "message");
-    json_string(w, err->why[0] != '\0' ? err->why : text_errno(err->errnum));
-    json_key(w, "remedy");
-    json_string(w, err->remedy[0] != '\0' ? err->remedy : NULL);
+    json_put_string(w, "pointer", err->subject);
+    json_put_string(w, "message", err->why[0] != '\0' ? err->why : text_errno(err->errnum));
+    json_put_string(w, "remedy", err->remedy[0] != '\0' ? err->remedy : NULL);
     json_end(w, '}');
 }
 
@@ -173,15 +168,12 @@ static int run_check(struct command *c)
         return 0;
     }
     json_begin(&w, '{');
-    json_key(&w, "valid");
-    json_bool(&w, r == 0);
+    json_put_bool(&w, "valid", r == 0);
     if (r < 0) {
         put_error(&w, &c->err);
     } else {
-        json_key(&w, "form");
-        json_string(&w, policy_form_name(source.form));
-        json_key(&w, "profile");
-        json_string(&w, policy_profile_name(policy.profile));
+        json_put_string(&w, "form", policy_form_name(source.form));
+        json_put_string(&w, "profile", policy_profile_name(policy.profile));
         json_key(&w, "warnings");
         json_begin(&w, '[');
         put_warnings(&report, &policy, &source);

@@ -119,8 +119,6 @@ static int make_document(struct session *s, struct buf *text)
     if (!s->no_policy)
         digest_policy(s); /* of a run that never was */
     (void)buf_reserve(text, DOCUMENT_USUAL);
-    /* Already JSON; a number is the kind of value that is written as its text stands. */
-    const struct json value = {.type = JSON_REAL, .text = s->value.data, .len = s->value.len};
     const struct result_context context = {
         .cmd = s->options.command,
         .cmd_count = (size_t)s->options.command_count,
@@ -129,7 +127,7 @@ static int make_document(struct session *s, struct buf *text)
         .kernel = uname(&host) == 0 ? host.release : NULL,
         .bwrap_path = s->result.bwrap_path[0] == '\0' ? NULL : s->result.bwrap_path,
         .module_id = s->module_id,
-        .value = s->value.len > 0 ? &value : NULL,
+        .value = &s->value,
     };
     result_write_json(&s->result, &context, text);
     return text->failed ? -ENOMEM : 0;

@@ -4,37 +4,23 @@
 #include "doctor/doctor.h"
 #include "wire/result_json.h"
 
-static void put_string(struct json_writer *w, const char *key, const char *value)
-{
-    json_key(w, key);
-    json_string(w, value);
-}
-
-static void put_bool(struct json_writer *w, const char *key, bool value)
-{
-    json_key(w, key);
-    json_bool(w, value);
-}
-
 static void put_cause(struct json_writer *w, const struct doctor_cause *cause)
 {
-    put_string(w, "reason", cause->reason);
-    put_string(w, "remedy", cause->remedy[0] != '\0' ? cause->remedy : NULL);
+    json_put_string(w, "reason", cause->reason);
+    json_put_string(w, "remedy", cause->remedy[0] != '\0' ? cause->remedy : NULL);
 }
 
 static void put_landlock(struct json_writer *w, int abi)
 {
     const char *adds;
-    json_key(w, "abi");
-    json_int(w, abi);
+    json_put_int(w, "abi", abi);
     json_key(w, "abis");
     json_begin(w, '[');
     for (int i = 1; (adds = doctor_landlock_adds(i)) != NULL; i++) {
         json_begin(w, '{');
-        json_key(w, "abi");
-        json_int(w, i);
-        put_string(w, "adds", adds);
-        put_bool(w, "available", i <= abi);
+        json_put_int(w, "abi", i);
+        json_put_string(w, "adds", adds);
+        json_put_bool(w, "available", i <= abi);
         json_end(w, '}');
     }
     json_end(w, ']');
@@ -44,9 +30,9 @@ static void put_notify(struct json_writer *w, uint64_t flags)
 {
     json_key(w, "flags");
     json_begin(w, '{');
-    put_bool(w, "addfd_send", (flags & NOTIFY_ADDFD_SEND) != 0);
-    put_bool(w, "wait_killable", (flags & NOTIFY_WAIT_KILLABLE) != 0);
-    put_bool(w, "sync_wake_up", (flags & NOTIFY_SYNC_WAKE_UP) != 0);
+    json_put_bool(w, "addfd_send", (flags & NOTIFY_ADDFD_SEND) != 0);
+    json_put_bool(w, "wait_killable", (flags & NOTIFY_WAIT_KILLABLE) != 0);
+    json_put_bool(w, "sync_wake_up", (flags & NOTIFY_SYNC_WAKE_UP) != 0);
     json_end(w, '}');
 }
 
@@ -59,10 +45,10 @@ static void put_controllers(struct json_writer *w, const struct host_cgroup *hos
         const struct host_cgroup_controller *c = &host->controllers[i];
         json_key(w, cgroup_controller_name((enum cgroup_controller)i));
         json_begin(w, '{');
-        put_bool(w, "available", c->version == version);
-        put_string(w, "reason", c->version == version     ? c->dir
-                                : c->version != CGROUP_NONE ? "it belongs to the other version"
-                                                            : c->reason);
+        json_put_bool(w, "available", c->version == version);
+        json_put_string(w, "reason", c->version == version       ? c->dir
+                                     : c->version != CGROUP_NONE ? "it belongs to the other version"
+                                                                 : c->reason);
         json_end(w, '}');
     }
     json_end(w, '}');
@@ -70,8 +56,8 @@ static void put_controllers(struct json_writer *w, const struct host_cgroup *hos
 
 static void put_bwrap(struct json_writer *w, const struct bwrap_found *bwrap)
 {
-    put_string(w, "path", bwrap->path[0] != '\0' ? bwrap->path : NULL);
-    put_bool(w, "trusted", bwrap->trusted);
+    json_put_string(w, "path", bwrap->path[0] != '\0' ? bwrap->path : NULL);
+    json_put_bool(w, "trusted", bwrap->trusted);
     json_key(w, "trusted_paths");
     json_begin(w, '[');
     for (unsigned i = 0; i < BWRAP_TRUSTED_COUNT; i++)
@@ -84,10 +70,10 @@ static void put_answer(struct json_writer *w, const struct doctor *d, enum docto
     const struct doctor_answer *answer = &d->answers[id];
     json_key(w, doctor_key(id));
     json_begin(w, '{');
-    put_bool(w, "available", answer->available);
+    json_put_bool(w, "available", answer->available);
     put_cause(w, &answer->cause);
-    put_bool(w, "needed", doctor_needed(id));
-    put_string(w, "use", doctor_use(id));
+    json_put_bool(w, "needed", doctor_needed(id));
+    json_put_string(w, "use", doctor_use(id));
     if (id == DOCTOR_LANDLOCK)
         put_landlock(w, answer->available ? (int)answer->number : 0);
     else if (id == DOCTOR_SECCOMP_NOTIFY)
@@ -106,8 +92,8 @@ static void put_layers(struct json_writer *w, const struct doctor *d)
     for (unsigned i = 0; i < DOCTOR_LAYER_COUNT; i++) {
         json_key(w, doctor_layer_name((enum doctor_layer)i));
         json_begin(w, '{');
-        put_string(w, "state", d->layers[i].on ? "on" : "off");
-        put_string(w, "reason", d->layers[i].reason);
+        json_put_string(w, "state", d->layers[i].on ? "on" : "off");
+        json_put_string(w, "reason", d->layers[i].reason);
         json_end(w, '}');
     }
     json_end(w, '}');
@@ -118,9 +104,9 @@ static void put_trial(struct json_writer *w, const char *key, const struct docto
 {
     json_key(w, key);
     json_begin(w, '{');
-    put_string(w, "name", trial->profile);
-    put_bool(w, "enforceable", trial->enforceable);
-    put_string(w, "status", status_name(trial->status));
+    json_put_string(w, "name", trial->profile);
+    json_put_bool(w, "enforceable", trial->enforceable);
+    json_put_string(w, "status", status_name(trial->status));
     put_cause(w, &trial->cause);
     json_key(w, "enforced");
     ledger_write_json(&trial->ledger, w);
@@ -139,14 +125,13 @@ static void put_setting(struct json_writer *w, const struct doctor_setting *s)
                    {"kernel.apparmor_restrict_unprivileged_userns", s->apparmor_restrict}};
     json_key(w, "host");
     json_begin(w, '{');
-    json_key(w, "uid");
-    json_uint(w, s->uid);
-    put_string(w, "container", s->container[0] != '\0' ? s->container : NULL);
-    put_bool(w, "chroot", s->chroot);
-    put_bool(w, "seccomp_filtered", s->seccomp == 2);
-    put_string(w, "lsm", s->lsm[0] != '\0' ? s->lsm : NULL);
-    put_string(w, "label", s->label[0] != '\0' ? s->label : NULL);
-    put_string(w, "masked_proc", s->masked[0] != '\0' ? s->masked : NULL);
+    json_put_uint(w, "uid", s->uid);
+    json_put_string(w, "container", s->container[0] != '\0' ? s->container : NULL);
+    json_put_bool(w, "chroot", s->chroot);
+    json_put_bool(w, "seccomp_filtered", s->seccomp == 2);
+    json_put_string(w, "lsm", s->lsm[0] != '\0' ? s->lsm : NULL);
+    json_put_string(w, "label", s->label[0] != '\0' ? s->label : NULL);
+    json_put_string(w, "masked_proc", s->masked[0] != '\0' ? s->masked : NULL);
     json_key(w, "sysctl");
     json_begin(w, '{');
     for (unsigned i = 0; i < sizeof sysctls / sizeof sysctls[0]; i++) {
@@ -165,8 +150,7 @@ void doctor_write_json(const struct doctor *d, struct buf *out)
     struct utsname host;
     struct json_writer w = JSON_WRITER(out, 2);
     json_begin(&w, '{');
-    json_key(&w, "version");
-    json_int(&w, 1);
+    json_put_int(&w, "version", 1);
     for (unsigned i = 0; i < DOCTOR_COUNT; i++)
         put_answer(&w, d, (enum doctor_id)i);
     put_trial(&w, "default", d, &d->standard);
@@ -175,8 +159,8 @@ void doctor_write_json(const struct doctor *d, struct buf *out)
     put_setting(&w, &d->setting);
     json_key(&w, "cordon");
     json_begin(&w, '{');
-    put_string(&w, "version", CORDON_VERSION);
-    put_string(&w, "kernel", uname(&host) == 0 ? host.release : NULL);
+    json_put_string(&w, "version", CORDON_VERSION);
+    json_put_string(&w, "kernel", uname(&host) == 0 ? host.release : NULL);
     json_end(&w, '}');
     json_end(&w, '}');
     buf_puts(out, "\n");

@@ -12,18 +12,6 @@
 #define WRITTEN_MAX (64 * 1024 * 1024)
 #define WRITTEN_USUAL (4u * 1024)
 
-static void put_string(struct json_writer *w, const char *key, const char *value)
-{
-    json_key(w, key);
-    json_string(w, value);
-}
-
-static void put_bool(struct json_writer *w, const char *key, bool value)
-{
-    json_key(w, key);
-    json_bool(w, value);
-}
-
 static void put_names(struct json_writer *w, const char *key, const struct policy_names *list)
 {
     json_key(w, key);
@@ -38,7 +26,7 @@ static void put_vars(struct json_writer *w, const char *key, const struct policy
     json_key(w, key);
     json_begin(w, '{');
     for (size_t i = 0; i < list->count; i++)
-        put_string(w, list->items[i].name, list->items[i].value);
+        json_put_string(w, list->items[i].name, list->items[i].value);
     json_end(w, '}');
 }
 
@@ -49,10 +37,10 @@ static void put_bind(struct json_writer *w, const struct policy_bind *bind, bool
         return;
     }
     json_begin(w, '{');
-    put_string(w, "host", bind->host);
-    put_string(w, "sandbox", bind->sandbox);
+    json_put_string(w, "host", bind->host);
+    json_put_string(w, "sandbox", bind->sandbox);
     if (short_form && bind->optional)
-        put_bool(w, "optional", true);
+        json_put_bool(w, "optional", true);
     json_end(w, '}');
 }
 
@@ -89,29 +77,29 @@ static void put_cpus(struct json_writer *w, double cpus)
     while (text[n - 1] == '0')
         n--;
     n -= text[n - 1] == '.';
-    json_value(w, &(struct json){.type = JSON_REAL, .text = text, .len = (size_t)n});
+    json_raw(w, text, (size_t)n);
 }
 
 static void put_fs(struct json_writer *w, const struct policy *p)
 {
     json_key(w, "fs");
     json_begin(w, '{');
-    put_string(w, "mode", policy_fs_mode_name(p->fs_mode));
-    put_bool(w, "system_ro", p->system_ro);
+    json_put_string(w, "mode", policy_fs_mode_name(p->fs_mode));
+    json_put_bool(w, "system_ro", p->system_ro);
     put_binds(w, "rw", &p->rw, true);
     put_binds(w, "ro", &p->ro, true);
     put_names(w, "hide", &p->hide);
     json_key(w, "work");
     if (p->work == WORK_HOST) {
         json_begin(w, '{');
-        put_string(w, "host", p->work_host);
+        json_put_string(w, "host", p->work_host);
         json_end(w, '}');
     } else {
         json_string(w, policy_work_name(p->work));
     }
     put_limit(w, "tmp_bytes", p->tmp_bytes);
-    put_bool(w, "private_tmp", p->private_tmp);
-    put_bool(w, "rw_cwd", p->rw_cwd);
+    json_put_bool(w, "private_tmp", p->private_tmp);
+    json_put_bool(w, "rw_cwd", p->rw_cwd);
     put_names(w, "protect", &p->protect);
     json_end(w, '}');
 }
@@ -120,7 +108,7 @@ static void put_env(struct json_writer *w, const struct policy_env *env)
 {
     json_key(w, "env");
     json_begin(w, '{');
-    put_bool(w, "inherit", env->inherit);
+    json_put_bool(w, "inherit", env->inherit);
     put_names(w, "allow", &env->allow);
     put_names(w, "deny", &env->deny);
     put_vars(w, "set", &env->set);
@@ -138,7 +126,7 @@ static void put_limits(struct json_writer *w, const struct policy_limits *limits
     put_limit(w, "pids", limits->pids);
     put_limit(w, "nofile", limits->nofile);
     put_limit(w, "output_bytes", limits->output_bytes);
-    put_string(w, "on_overflow", policy_overflow_name(limits->on_overflow));
+    json_put_string(w, "on_overflow", policy_overflow_name(limits->on_overflow));
     put_limit(w, "grace_ms", limits->grace_ms);
     put_cpus(w, limits->cpus);
     json_end(w, '}');
@@ -149,21 +137,21 @@ void policy_write_v1(const struct policy *policy, struct buf *out)
     struct json_writer w = JSON_WRITER(out, INDENT);
     json_begin(&w, '{');
     put_limit(&w, "version", 1);
-    put_string(&w, "extends", policy_profile_name(policy->profile));
+    json_put_string(&w, "extends", policy_profile_name(policy->profile));
     put_fs(&w, policy);
-    put_string(&w, "net", policy_net_name(policy->net));
+    json_put_string(&w, "net", policy_net_name(policy->net));
     put_env(&w, &policy->env);
     put_limits(&w, &policy->limits);
     json_key(&w, "proc");
     json_begin(&w, '{');
-    put_string(&w, "uid", policy_uid_name(policy->uid));
-    put_string(&w, "seccomp", policy_seccomp_name(policy->seccomp));
-    put_string(&w, "on_forbidden", policy_forbidden_name(policy->on_forbidden));
-    put_string(&w, "cwd", policy->cwd);
+    json_put_string(&w, "uid", policy_uid_name(policy->uid));
+    json_put_string(&w, "seccomp", policy_seccomp_name(policy->seccomp));
+    json_put_string(&w, "on_forbidden", policy_forbidden_name(policy->on_forbidden));
+    json_put_string(&w, "cwd", policy->cwd);
     json_end(&w, '}');
-    put_string(&w, "backend", policy_backend_name(policy->backend));
+    json_put_string(&w, "backend", policy_backend_name(policy->backend));
     put_names(&w, "require", &policy->require);
-    put_bool(&w, "allow_partial", policy->allow_partial);
+    json_put_bool(&w, "allow_partial", policy->allow_partial);
     json_end(&w, '}');
     buf_puts(out, "\n");
 }
@@ -174,8 +162,8 @@ static void put_noether(struct json_writer *w, const struct policy *p)
     if (p->rw.count > 0)
         put_binds(w, "rw_binds", &p->rw, false);
     if (p->work == WORK_HOST)
-        put_string(w, "work_host", p->work_host);
-    put_bool(w, "network", p->net == NET_HOST);
+        json_put_string(w, "work_host", p->work_host);
+    json_put_bool(w, "network", p->net == NET_HOST);
     put_names(w, "env_allowlist", &p->env.allow);
 }
 
@@ -187,8 +175,8 @@ static void put_sandbox_policy(struct json_writer *w, const struct policy *p)
     put_limit(w, "pids_max", p->limits.pids);
     put_limit(w, "nofile", p->limits.nofile);
     put_limit(w, "output_bytes", p->limits.output_bytes);
-    put_bool(w, "enforce_network", p->on_forbidden == FORBIDDEN_KILL_SOCKETS);
-    put_bool(w, "allow_partial", p->allow_partial);
+    json_put_bool(w, "enforce_network", p->on_forbidden == FORBIDDEN_KILL_SOCKETS);
+    json_put_bool(w, "allow_partial", p->allow_partial);
 }
 
 void policy_write_form(const struct policy *policy, enum policy_form form, struct buf *out)

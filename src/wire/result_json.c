@@ -5,30 +5,6 @@
 
 #include "base/text.h"
 
-static void put_string(struct json_writer *w, const char *key, const char *value)
-{
-    json_key(w, key);
-    json_string(w, value);
-}
-
-static void put_int(struct json_writer *w, const char *key, int64_t value)
-{
-    json_key(w, key);
-    json_int(w, value);
-}
-
-static void put_uint(struct json_writer *w, const char *key, uint64_t value)
-{
-    json_key(w, key);
-    json_uint(w, value);
-}
-
-static void put_bool(struct json_writer *w, const char *key, bool value)
-{
-    json_key(w, key);
-    json_bool(w, value);
-}
-
 void result_truncation_line(const struct result_stream *stream, char *out, size_t size)
 {
     snprintf(out, size, "[TRUNCATED] %llu of %llu bytes", (unsigned long long)stream->kept,
@@ -87,16 +63,14 @@ void ledger_write_json(const struct ledger *ledger, struct json_writer *w)
         const struct ledger_entry *e = &ledger->entries[i];
         if (i >= CAPABILITY_ALWAYS && !ledger_asked(e))
             continue;
-        /* Already JSON; a number is the kind of value that is written as its text stands. */
-        const struct json requested = {
-            .type = JSON_REAL, .text = ledger_requested(e), .len = strlen(ledger_requested(e))};
+        const char *requested = ledger_requested(e);
         json_key(w, capability_name((enum capability)i));
         json_begin(w, '{');
         json_key(w, "requested");
-        json_value(w, &requested);
-        put_bool(w, "applied", e->applied);
-        put_string(w, "mechanism", ledger_mechanism(e));
-        put_string(w, "details", e->details);
+        json_raw(w, requested, strlen(requested));
+        json_put_bool(w, "applied", e->applied);
+        json_put_string(w, "mechanism", ledger_mechanism(e));
+        json_put_string(w, "details", e->details);
         json_end(w, '}');
     }
     json_end(w, '}');
@@ -107,10 +81,10 @@ static void put_backend(struct json_writer *w, const struct result *r,
 {
     json_key(w, "backend");
     json_begin(w, '{');
-    put_string(w, "kind", r->backend_kind);
-    put_bool(w, "effective", r->backend_effective);
+    json_put_string(w, "kind", r->backend_kind);
+    json_put_bool(w, "effective", r->backend_effective);
     if (context->bwrap_path != NULL)
-        put_string(w, "bwrap_path", context->bwrap_path);
+        json_put_string(w, "bwrap_path", context->bwrap_path);
     json_end(w, '}');
 }
 
@@ -122,7 +96,7 @@ static void put_exit(struct json_writer *w, const struct result *r)
         return;
     }
     json_begin(w, '{');
-    put_int(w, r->exited ? "code" : "signal", r->exited ? r->exit_code : r->signal);
+    json_put_int(w, r->exited ? "code" : "signal", r->exited ? r->exit_code : r->signal);
     json_end(w, '}');
 }
 
@@ -130,9 +104,9 @@ static void put_usage(struct json_writer *w, const struct result *r)
 {
     json_key(w, "usage");
     json_begin(w, '{');
-    put_uint(w, "cpu_ms", r->cpu_ms);
-    put_uint(w, "max_rss_bytes", r->max_rss_bytes);
-    put_uint(w, "processes", r->processes);
+    json_put_uint(w, "cpu_ms", r->cpu_ms);
+    json_put_uint(w, "max_rss_bytes", r->max_rss_bytes);
+    json_put_uint(w, "processes", r->processes);
     json_end(w, '}');
 }
 
@@ -143,18 +117,18 @@ static void put_violations(struct json_writer *w, const struct result_violations
     for (size_t i = 0; i < violations->count; i++) {
         const struct result_violation *v = &violations->items[i];
         json_begin(w, '{');
-        put_string(w, "op", v->op);
-        put_string(w, "path", v->path);
-        put_int(w, "pid", v->pid);
-        put_string(w, "comm", v->comm);
-        put_string(w, "rule", v->rule);
-        put_uint(w, "count", v->count);
+        json_put_string(w, "op", v->op);
+        json_put_string(w, "path", v->path);
+        json_put_int(w, "pid", v->pid);
+        json_put_string(w, "comm", v->comm);
+        json_put_string(w, "rule", v->rule);
+        json_put_uint(w, "count", v->count);
         if (v->test != NULL)
-            put_string(w, "test", v->test);
+            json_put_string(w, "test", v->test);
         json_end(w, '}');
     }
     json_end(w, ']');
-    put_uint(w, "violations_total", violations->total);
+    json_put_uint(w, "violations_total", violations->total);
 }
 
 static void put_module(struct json_writer *w, const struct result_context *context)
@@ -162,11 +136,11 @@ static void put_module(struct json_writer *w, const struct result_context *conte
     if (context->module_id == NULL)
         return;
     json_key(w, "value");
-    if (context->value != NULL)
-        json_value(w, context->value);
+    if (context->value != NULL && context->value->len > 0)
+        json_raw(w, context->value->data, context->value->len);
     else
         json_null(w);
-    put_string(w, "module_id", context->module_id);
+    json_put_string(w, "module_id", context->module_id);
 }
 
 static void put_warnings(struct json_writer *w, const struct result *r)
@@ -183,24 +157,24 @@ void result_write_json(const struct result *result, const struct result_context 
 {
     struct json_writer w = JSON_WRITER(out, 0);
     json_begin(&w, '{');
-    put_int(&w, "version", 2);
-    put_string(&w, "status", status_name(result->status));
-    put_int(&w, "rc", result->rc);
-    put_string(&w, "reason", result->reason);
+    json_put_int(&w, "version", 2);
+    json_put_string(&w, "status", status_name(result->status));
+    json_put_int(&w, "rc", result->rc);
+    json_put_string(&w, "reason", result->reason);
     put_stream(&w, "stdout", &result->out);
     put_stream(&w, "stderr", &result->err);
-    put_uint(&w, "duration_ms", result->duration_ms);
+    json_put_uint(&w, "duration_ms", result->duration_ms);
     put_cmd(&w, context);
-    put_string(&w, "traceId", result->trace_id);
+    json_put_string(&w, "traceId", result->trace_id);
     json_key(&w, "enforced");
     ledger_write_json(&result->ledger, &w);
-    put_string(&w, "profile", context->profile);
+    json_put_string(&w, "profile", context->profile);
     put_backend(&w, result, context);
     put_exit(&w, result);
-    put_uint(&w, "stdout_bytes", result->out.bytes);
-    put_uint(&w, "stderr_bytes", result->err.bytes);
-    put_bool(&w, "stdout_truncated", result->out.truncated);
-    put_bool(&w, "stderr_truncated", result->err.truncated);
+    json_put_uint(&w, "stdout_bytes", result->out.bytes);
+    json_put_uint(&w, "stderr_bytes", result->err.bytes);
+    json_put_bool(&w, "stdout_truncated", result->out.truncated);
+    json_put_bool(&w, "stderr_truncated", result->err.truncated);
     put_exact(&w, "stdout_base64", &result->out);
     put_exact(&w, "stderr_base64", &result->err);
     put_usage(&w, result);
@@ -209,9 +183,9 @@ void result_write_json(const struct result *result, const struct result_context 
     put_warnings(&w, result);
     json_key(&w, "cordon");
     json_begin(&w, '{');
-    put_string(&w, "version", CORDON_VERSION);
-    put_string(&w, "kernel", context->kernel);
-    put_string(&w, "policy_sha256", context->policy_sha256);
+    json_put_string(&w, "version", CORDON_VERSION);
+    json_put_string(&w, "kernel", context->kernel);
+    json_put_string(&w, "policy_sha256", context->policy_sha256);
     json_end(&w, '}');
     json_end(&w, '}');
     buf_puts(out, "\n");

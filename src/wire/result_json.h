@@ -13,7 +13,7 @@ struct result_context {
     const char *kernel;        /* uname -r */
     const char *bwrap_path;    /* NULL unless that backend ran */
     const char *module_id;     /* NULL unless a module was called */
-    const struct json *value;  /* with module_id: what it returned; NULL: nothing */
+    const struct buf *value;   /* with module_id: what it returned, as JSON; NULL, or empty: nothing */
 };
 
 /*

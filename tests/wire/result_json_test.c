@@ -135,7 +135,8 @@ TEST(modules_and_violations_appear_where_they_are)
     static struct result_violation violations[] = {
         {.op = "open for writing", .path = "/x", .pid = 4, .comm = "python3", .rule = "guard",
          .count = 2}};
-    static const struct json value = {.type = JSON_INT, .text = "7", .len = 1};
+    static char seven[] = "7";
+    static const struct buf value = {.data = seven, .len = 1};
     begin();
     r.violations = (struct result_violations){.items = violations, .count = 1, .total = 2};
     context.module_id = "a.b";

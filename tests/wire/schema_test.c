@@ -118,9 +118,8 @@ TEST(the_result_schema_has_the_keys_that_are_written)
 {
     struct result_violation violation = {
         .op = "o", .path = "/", .pid = 1, .comm = "c", .rule = "r", .count = 1, .test = "t"};
-    static const struct json value = {.type = JSON_NULL};
     const struct result_context context = {
-        .profile = "stage", .module_id = "m", .value = &value, .bwrap_path = "/usr/bin/bwrap"};
+        .profile = "stage", .module_id = "m", .bwrap_path = "/usr/bin/bwrap"};
     struct result r;
     BUF_AUTO out = BUF_INIT(1 << 16);
     result_init(&r);

@@ -1,0 +1,192 @@
+/* Writing JSON. */
+#include <string.h>
+
+#include "base/json.h"
+#include "base/text.h"
+
+/* Comma, newline and indentation before whatever comes next. */
+static void separate(struct json_writer *w)
+{
+    if (w->after_key) {
+        w->after_key = false;
+        return;
+    }
+    if (!w->first)
+        buf_append(w->out, ",", 1);
+    w->first = false;
+    if (w->indent > 0 && w->depth > 0)
+        buf_printf(w->out, "\n%*s", (int)(w->depth * w->indent), "");
+}
+
+void json_begin(struct json_writer *w, char bracket)
+{
+    separate(w);
+    buf_append(w->out, &bracket, 1);
+    w->depth++;
+    w->first = true;
+}
+
+void json_end(struct json_writer *w, char bracket)
+{
+    bool empty = w->first;
+    w->depth--;
+    w->first = false;
+    if (w->indent > 0 && !empty)
+        buf_printf(w->out, "\n%*s", (int)(w->depth * w->indent), "");
+    buf_append(w->out, &bracket, 1);
+}
+
+static void put_bytes(struct buf *out, const char *data, size_t len)
+{
+    static const char replacement[] = "\xef\xbf\xbd"; /* U+FFFD */
+    static const char hex[] = "0123456789abcdef";
+    size_t plain = 0; /* start of a run that needs no change */
+
+    buf_append(out, "\"", 1);
+    for (size_t i = 0; i < len;) {
+        unsigned char c = (unsigned char)data[i];
+        size_t unit = text_utf8(data + i, len - i);
+        if (unit > 0 && c >= 0x20 && c != '"' && c != '\\' && c != 0x7f) {
+            i += unit;
+            continue;
+        }
+        buf_append(out, data + plain, i - plain);
+        if (unit == 0)
+            buf_puts(out, replacement);
+        else if (c == '"' || c == '\\')
+            buf_append(out, (char[]){'\\', (char)c}, 2);
+        else if (c == '\n')
+            buf_puts(out, "\\n");
+        else if (c == '\t')
+            buf_puts(out, "\\t");
+        else if (c == '\r')
+            buf_puts(out, "\\r");
+        else
+            buf_append(out, (char[]){'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]}, 6);
+        plain = ++i;
+    }
+    buf_append(out, data + plain, len - plain);
+    buf_append(out, "\"", 1);
+}
+
+void json_key(struct json_writer *w, const char *key)
+{
+    separate(w);
+    put_bytes(w->out, key, strlen(key));
+    buf_puts(w->out, w->indent > 0 ? ": " : ":");
+    w->after_key = true;
+}
+
+void json_null(struct json_writer *w)
+{
+    separate(w);
+    buf_puts(w->out, "null");
+}
+
+void json_bool(struct json_writer *w, bool value)
+{
+    separate(w);
+    buf_puts(w->out, value ? "true" : "false");
+}
+
+void json_int(struct json_writer *w, int64_t value)
+{
+    separate(w);
+    buf_printf(w->out, "%lld", (long long)value);
+}
+
+void json_uint(struct json_writer *w, uint64_t value)
+{
+    separate(w);
+    buf_printf(w->out, "%llu", (unsigned long long)value);
+}
+
+void json_bytes(struct json_writer *w, const char *data, size_t len)
+{
+    separate(w);
+    put_bytes(w->out, data, len);
+}
+
+void json_base64(struct json_writer *w, const char *data, size_t len)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    separate(w);
+    buf_append(w->out, "\"", 1);
+    for (size_t i = 0; i < len; i += 3) {
+        char four[4];
+        uint32_t bits = 0;
+        for (size_t k = 0; k < 3; k++)
+            bits = bits << 8 | (i + k < len ? (unsigned char)data[i + k] : 0);
+        for (size_t k = 0; k < 4; k++)
+            four[k] = i + k > len ? '=' : digits[bits >> (18 - 6 * k) & 63];
+        buf_append(w->out, four, sizeof four);
+    }
+    buf_append(w->out, "\"", 1);
+}
+
+void json_string(struct json_writer *w, const char *text)
+{
+    if (text == NULL)
+        json_null(w);
+    else
+        json_bytes(w, text, strlen(text));
+}
+
+void json_raw(struct json_writer *w, const char *text, size_t len)
+{
+    separate(w);
+    buf_append(w->out, text, len);
+}
+
+void json_value(struct json_writer *w, const struct json *value)
+{
+    switch (value->type) {
+    case JSON_NULL:
+        json_null(w);
+        return;
+    case JSON_BOOL:
+        json_bool(w, value->boolean);
+        return;
+    case JSON_INT:
+    case JSON_REAL:
+        json_raw(w, value->text, value->len);
+        return;
+    case JSON_STRING:
+        json_bytes(w, value->text, value->len);
+        return;
+    case JSON_ARRAY:
+    case JSON_OBJECT:
+        json_begin(w, value->type == JSON_OBJECT ? '{' : '[');
+        for (const struct json *c = value->first; c != NULL; c = c->next) {
+            if (value->type == JSON_OBJECT)
+                json_key(w, c->key);
+            json_value(w, c);
+        }
+        json_end(w, value->type == JSON_OBJECT ? '}' : ']');
+        return;
+    }
+}
+
+void json_put_string(struct json_writer *w, const char *key, const char *text)
+{
+    json_key(w, key);
+    json_string(w, text);
+}
+
+void json_put_int(struct json_writer *w, const char *key, int64_t value)
+{
+    json_key(w, key);
+    json_int(w, value);
+}
+
+void json_put_uint(struct json_writer *w, const char *key, uint64_t value)
+{
+    json_key(w, key);
+    json_uint(w, value);
+}
+
+void json_put_bool(struct json_writer *w, const char *key, bool value)
+{
+    json_key(w, key);
+    json_bool(w, value);
+}
