@@ -232,51 +232,70 @@ static double to_real(const char *s)
     return negative ? -value : value;
 }
 
-static int read_number(struct reader *r, struct json *out)
+static int skip_digits(struct reader *r)
 {
-    const char *start = r->p;
-    bool negative = *r->p == '-';
-    r->p += negative;
     if (!is_digit(r))
         return fail(r, r->p, "expected a digit");
-    const char *first = r->p;
-    uint64_t value = 0;
-    bool overflow = false;
-    for (; is_digit(r); r->p++)
-        overflow |= __builtin_mul_overflow(value, UINT64_C(10), &value) ||
-                    __builtin_add_overflow(value, (uint64_t)(*r->p - '0'), &value);
-    if (*first == '0' && r->p - first > 1)
-        return fail(r, first, "leading zero");
+    while (is_digit(r))
+        r->p++;
+    return 0;
+}
 
-    out->type = JSON_INT;
+/* What makes an integer a real: digits behind a point, an exponent. */
+static int skip_fraction(struct reader *r, struct json *out)
+{
+    int rc = 0;
     if (r->p < r->end && *r->p == '.') {
         out->type = JSON_REAL;
         r->p++;
-        if (!is_digit(r))
-            return fail(r, r->p, "expected a digit");
-        while (is_digit(r))
-            r->p++;
+        rc = skip_digits(r);
     }
-    if (r->p < r->end && (*r->p == 'e' || *r->p == 'E')) {
+    if (rc == 0 && r->p < r->end && (*r->p == 'e' || *r->p == 'E')) {
         out->type = JSON_REAL;
         r->p++;
         if (r->p < r->end && (*r->p == '+' || *r->p == '-'))
             r->p++;
-        if (!is_digit(r))
-            return fail(r, r->p, "expected a digit");
-        while (is_digit(r))
-            r->p++;
+        rc = skip_digits(r);
     }
+    return rc;
+}
+
+/* The digits at `p`; false if they are more than 64 bits hold, with this sign. */
+static bool to_integer(const char *p, const char *end, bool negative, int64_t *out)
+{
+    uint64_t value = 0;
+    for (; p < end; p++) {
+        if (__builtin_mul_overflow(value, UINT64_C(10), &value) ||
+            __builtin_add_overflow(value, (uint64_t)(*p - '0'), &value))
+            return false;
+    }
+    *out = negative ? (int64_t)(0 - value) : (int64_t)value;
+    return value <= (uint64_t)INT64_MAX + negative;
+}
+
+static int read_number(struct reader *r, struct json *out)
+{
+    const char *start = r->p;
+    const bool negative = *r->p == '-';
+    r->p += negative;
+    const char *first = r->p;
+    int rc = skip_digits(r);
+    if (rc < 0)
+        return rc;
+    const char *end = r->p;
+    if (*first == '0' && end - first > 1)
+        return fail(r, first, "leading zero");
+    out->type = JSON_INT;
+    rc = skip_fraction(r, out);
+    if (rc < 0)
+        return rc;
     out->len = (size_t)(r->p - start);
     out->text = arena_strndup(r->arena, start, out->len);
     if (out->text == NULL)
         return fail(r, start, "document too large");
     out->real = to_real(out->text);
-    const uint64_t most = (uint64_t)INT64_MAX + negative;
-    if (out->type == JSON_INT && (overflow || value > most))
+    if (out->type == JSON_INT && !to_integer(first, end, negative, &out->integer))
         return fail(r, start, "number out of range");
-    if (out->type == JSON_INT)
-        out->integer = negative ? (int64_t)(0 - value) : (int64_t)value;
     return 0;
 }
 
