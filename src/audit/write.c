@@ -16,12 +16,12 @@ static void message(const struct audit_finding *f, char *out, size_t size)
 
 void audit_write_text(const struct audit *audit, struct buf *out)
 {
-    char text[MESSAGE_MAX], file[PATH_MAX * 4];
+    char text[MESSAGE_MAX];
     for (size_t i = 0; i < audit->count; i++) {
         const struct audit_finding *f = &audit->findings[i];
         message(f, text, sizeof text);
-        text_escape(file, sizeof file, f->file, strlen(f->file));
-        buf_printf(out, "%s:%u:%u: %s %s\n", file, f->line, f->col, audit_rules[f->rule].id, text);
+        text_put(out, f->file);
+        buf_printf(out, ":%u:%u: %s %s\n", f->line, f->col, audit_rules[f->rule].id, text);
     }
 }
 

@@ -88,6 +88,17 @@ size_t text_escape(char *out, size_t size, const char *in, size_t len)
     return need;
 }
 
+void text_put(struct buf *out, const char *text)
+{
+    const size_t len = strlen(text);
+    const size_t need = text_escape(NULL, 0, text, len);
+    char *room = out->failed ? NULL : buf_reserve(out, need + 1);
+    if (room == NULL)
+        return;
+    text_escape(room, need + 1, text, len);
+    out->len += need;
+}
+
 struct name {
     int number;
     const char *name;

@@ -220,14 +220,8 @@ void fs_put_error(struct json_writer *w, const struct cordon_root_error *err)
 
 void fs_put_line(struct buf *out, const char *text)
 {
-    size_t len = strlen(text);
-    size_t need = text_escape(NULL, 0, text, len);
-    char *room = buf_reserve(out, need + 2);
-    if (room == NULL)
-        return;
-    text_escape(room, need + 1, text, len);
-    room[need] = '\n';
-    out->len += need + 1;
+    text_put(out, text);
+    buf_puts(out, "\n");
 }
 
 void fs_put_counters(struct json_writer *w, const struct cordon_root_counters *n)

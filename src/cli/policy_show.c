@@ -9,21 +9,10 @@
 
 #define LABEL "%-14s"
 
-static void put_escaped(struct buf *out, const char *text)
-{
-    const size_t len = strlen(text);
-    const size_t need = text_escape(NULL, 0, text, len);
-    char *room = buf_reserve(out, need + 1);
-    if (room == NULL)
-        return;
-    text_escape(room, need + 1, text, len);
-    out->len += need;
-}
-
 static void row(struct buf *out, const char *label, const char *value)
 {
     buf_printf(out, LABEL, label);
-    put_escaped(out, value);
+    text_put(out, value);
     buf_puts(out, "\n");
 }
 
@@ -35,7 +24,7 @@ static void names(struct buf *out, const char *label, const struct policy_names 
     for (size_t i = 0; i < list->count; i++) {
         if (i > 0)
             buf_puts(out, " ");
-        put_escaped(out, list->items[i]);
+        text_put(out, list->items[i]);
     }
     buf_puts(out, "\n");
 }
@@ -48,9 +37,9 @@ static void vars(struct buf *out, const char *label, const struct policy_vars *l
     for (size_t i = 0; i < list->count; i++) {
         if (i > 0)
             buf_puts(out, " ");
-        put_escaped(out, list->items[i].name);
+        text_put(out, list->items[i].name);
         buf_puts(out, "=");
-        put_escaped(out, list->items[i].value);
+        text_put(out, list->items[i].value);
     }
     buf_puts(out, "\n");
 }
@@ -60,10 +49,10 @@ static void binds(struct buf *out, const char *label, const struct policy_binds 
     for (size_t i = 0; i < list->count; i++) {
         const struct policy_bind *b = &list->items[i];
         buf_printf(out, LABEL, i == 0 ? label : "");
-        put_escaped(out, b->host);
+        text_put(out, b->host);
         if (strcmp(b->host, b->sandbox) != 0) {
             buf_puts(out, " at ");
-            put_escaped(out, b->sandbox);
+            text_put(out, b->sandbox);
         }
         buf_puts(out, b->optional ? " (if present)\n" : "\n");
     }

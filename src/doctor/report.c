@@ -56,11 +56,11 @@ static void put_line(struct buf *out, const char *key, enum mark mark, bool bad,
 /* A command is copied by people: it stays in one line. */
 static void put_remedy(struct buf *out, const struct doctor_cause *cause)
 {
-    char escaped[1024];
     if (cause->remedy[0] == '\0')
         return;
-    text_escape(escaped, sizeof escaped, cause->remedy, strlen(cause->remedy));
-    buf_printf(out, "%*sfix: %s\n", INDENT, "", escaped);
+    buf_printf(out, "%*sfix: ", INDENT, "");
+    text_put(out, cause->remedy);
+    buf_puts(out, "\n");
 }
 
 static void put_answer(const struct doctor *d, enum doctor_id id, bool colour, struct buf *out)
@@ -114,17 +114,17 @@ static void put_layers(const struct doctor *d, bool colour, struct buf *out)
 static void put_summary(const struct doctor_trial *trial, const char *what, bool colour,
                         struct buf *out)
 {
-    char escaped[1024];
-    text_escape(escaped, sizeof escaped, trial->cause.reason, strlen(trial->cause.reason));
     const char *on = !colour ? "" : trial->enforceable ? "\033[32m" : "\033[31m";
     const char *off = colour ? "\033[0m" : "";
-    buf_printf(out, "%s%s %s %s be enforced in full on this host%s%s%s\n", on, what, trial->profile,
-               trial->enforceable ? "can" : "cannot", off, trial->enforceable ? "" : ": ",
-               trial->enforceable ? "" : escaped);
+    buf_printf(out, "%s%s %s %s be enforced in full on this host%s%s", on, what, trial->profile,
+               trial->enforceable ? "can" : "cannot", off, trial->enforceable ? "" : ": ");
+    if (!trial->enforceable)
+        text_put(out, trial->cause.reason);
     if (!trial->enforceable && trial->cause.remedy[0] != '\0') {
-        text_escape(escaped, sizeof escaped, trial->cause.remedy, strlen(trial->cause.remedy));
-        buf_printf(out, "  fix: %s\n", escaped);
+        buf_puts(out, "\n  fix: ");
+        text_put(out, trial->cause.remedy);
     }
+    buf_puts(out, "\n");
 }
 
 void doctor_write_text(const struct doctor *d, bool colour, struct buf *out)

@@ -1,19 +1,11 @@
 /* The plan in words, for --dry-run. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/buf.h"
 #include "base/text.h"
 #include "plan/plan.h"
 #include "sys/landlock.h"
-
-static void put(struct buf *out, const char *text)
-{
-    char escaped[1024];
-    text_escape(escaped, sizeof escaped, text, strlen(text));
-    buf_puts(out, escaped);
-}
 
 static const char *flag_words(unsigned flags, char room[64])
 {
@@ -31,12 +23,12 @@ static void print_step(const struct plan_step *step, struct buf *out)
     };
     char words[64];
     buf_printf(out, "  %-9s /", names[step->kind]);
-    put(out, step->target);
+    text_put(out, step->target);
     if (step->kind == STEP_TMPFS && step->size > 0)
         buf_printf(out, " %" PRIu64 " bytes", step->size);
     if (step->kind == STEP_BIND || step->kind == STEP_LINK) {
         buf_puts(out, step->kind == STEP_BIND ? " <- " : " -> ");
-        put(out, step->source);
+        text_put(out, step->source);
     }
     buf_puts(out, flag_words(step->flags, words));
     buf_puts(out, "\n");
@@ -47,21 +39,21 @@ static void print_rule(const struct plan_rule *rule, struct buf *out)
     buf_printf(out, "  %-9s ", (rule->access & LL_WRITE_FILE) != 0   ? "write"
                                : (rule->access & LL_READ_FILE) != 0 ? "read"
                                                                     : "list");
-    put(out, rule->path);
+    text_put(out, rule->path);
     buf_puts(out, "\n");
 }
 
 void plan_print(const struct plan *plan, struct buf *out)
 {
     buf_printf(out, "backend   %s%s", policy_backend_name(plan->backend), plan->bwrap == NULL ? "" : " ");
-    put(out, plan->bwrap == NULL ? "" : plan->bwrap);
+    text_put(out, plan->bwrap == NULL ? "" : plan->bwrap);
     buf_puts(out, "\ncommand   ");
     for (char *const *a = plan->argv; *a != NULL; a++) {
         buf_puts(out, a == plan->argv ? "" : " ");
-        put(out, *a);
+        text_put(out, *a);
     }
     buf_printf(out, "\ndirectory ");
-    put(out, plan->cwd);
+    text_put(out, plan->cwd);
     buf_printf(out, "\nidentity  uid %u gid %u inside, uid %u gid %u on the host\n",
                plan->uid_inside, plan->gid_inside, plan->uid_host, plan->gid_host);
     if (plan_on_host_paths(plan))
@@ -75,7 +67,7 @@ void plan_print(const struct plan *plan, struct buf *out)
     buf_puts(out, "environment\n");
     for (char *const *e = plan->envp; *e != NULL; e++) {
         buf_puts(out, "  ");
-        put(out, *e);
+        text_put(out, *e);
         buf_puts(out, "\n");
     }
     buf_puts(out, "files\n");

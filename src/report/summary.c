@@ -4,15 +4,6 @@
 
 #include "base/text.h"
 
-#define ESCAPED_MAX (4096 * 4 + 1)
-
-static void put_escaped(struct buf *out, const char *text)
-{
-    char escaped[ESCAPED_MAX];
-    text_escape(escaped, sizeof escaped, text, strlen(text));
-    buf_puts(out, escaped);
-}
-
 /* The tests that wrote to one path, without repeating one that stands beside its like. */
 static void put_tests(const struct result_violation *v, size_t count, struct buf *out)
 {
@@ -27,7 +18,7 @@ static void put_tests(const struct result_violation *v, size_t count, struct buf
             continue;
         }
         buf_puts(out, shown++ == 0 ? "  test: " : ", ");
-        put_escaped(out, v[i].test);
+        text_put(out, v[i].test);
     }
     if (more > 0)
         buf_printf(out, " and %u more", more);
@@ -43,9 +34,9 @@ static void put_path(const struct report *report, const struct result_violation 
     for (size_t i = 0; i < count; i++)
         calls += v[i].count;
     buf_puts(out, "TEST_SANDBOX_VIOLATION: attempted to write to ");
-    put_escaped(out, v->path);
+    text_put(out, v->path);
     buf_printf(out, " (%s, pid %d ", v->op, v->pid);
-    put_escaped(out, v->comm);
+    text_put(out, v->comm);
     if (calls > 1)
         buf_printf(out, "; %llu times in all", (unsigned long long)calls);
     buf_puts(out, ")\n");

@@ -57,3 +57,19 @@ TEST(text_names_errors_and_signals)
     CHECK_STR(text_signal_name(SIGKILL), "SIGKILL");
     CHECK_STR(text_signal_name(1000), "signal");
 }
+
+TEST(text_is_appended_whole_or_the_buffer_says_that_it_failed)
+{
+    char line[3001];
+    memset(line, '\x1b', sizeof line - 1);
+    line[sizeof line - 1] = '\0';
+    BUF_AUTO out = BUF_INIT(1 << 16);
+    buf_puts(&out, "> ");
+    text_put(&out, line);
+    text_put(&out, "");
+    CHECK_INT(out.len, 2 + 4 * 3000);
+    CHECK(!out.failed && memcmp(out.data + out.len - 4, "\\x1b", 4) == 0);
+    BUF_AUTO small = BUF_INIT(16);
+    text_put(&small, line);
+    CHECK(small.failed);
+}
