@@ -10,15 +10,12 @@
 
 static int copy_command(struct cordon_result *result, char *const argv[])
 {
-    while (argv[result->command_count] != NULL)
+    result->command = arena_strings(&result->arena, argv);
+    if (result->command == NULL)
+        return -ENOMEM;
+    while (result->command[result->command_count] != NULL)
         result->command_count++;
-    result->command = arena_array(&result->arena, result->command_count + 1, sizeof *result->command);
-    for (size_t i = 0; result->command != NULL && i < result->command_count; i++) {
-        result->command[i] = arena_strdup(&result->arena, argv[i]);
-        if (result->command[i] == NULL)
-            return -ENOMEM;
-    }
-    return result->command == NULL ? -ENOMEM : 0;
+    return 0;
 }
 
 struct cordon_result *result_make(char *const command[], const char *trace_id)

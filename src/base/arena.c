@@ -66,6 +66,20 @@ char *arena_strdup(struct arena *a, const char *s)
     return arena_strndup(a, s, strlen(s));
 }
 
+char **arena_strings(struct arena *a, char *const *list)
+{
+    size_t count = 0;
+    while (list[count] != NULL)
+        count++;
+    char **copy = arena_array(a, count + 1, sizeof *copy);
+    for (size_t i = 0; copy != NULL && i < count; i++) {
+        copy[i] = arena_strdup(a, list[i]);
+        if (copy[i] == NULL)
+            return NULL;
+    }
+    return copy;
+}
+
 char *arena_printf(struct arena *a, const char *fmt, ...)
 {
     va_list args;

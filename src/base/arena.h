@@ -30,6 +30,7 @@ void *arena_array(struct arena *a, size_t count, size_t size);
 
 char *arena_strndup(struct arena *a, const char *s, size_t len);
 char *arena_strdup(struct arena *a, const char *s);
+char **arena_strings(struct arena *a, char *const *list); /* a copy of all, up to and with the NULL at the end */
 __attribute__((format(printf, 2, 3))) char *arena_printf(struct arena *a, const char *fmt, ...);
 
 void arena_free(struct arena *a);

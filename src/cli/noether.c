@@ -180,20 +180,6 @@ static int run_unprotected(char **command, char **env)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-static char **copy_environment(struct arena *arena)
-{
-    size_t count = 0;
-    while (environ[count] != NULL)
-        count++;
-    char **copy = arena_array(arena, count + 1, sizeof *copy);
-    for (size_t i = 0; copy != NULL && i < count; i++) {
-        copy[i] = arena_strdup(arena, environ[i]);
-        if (copy[i] == NULL)
-            return NULL;
-    }
-    return copy;
-}
-
 static int exit_status(const struct result *result)
 {
     if (result->status == STATUS_INTERNAL_ERROR)
@@ -239,7 +225,7 @@ static bool unavailable(const struct session *s, char *const *env)
 static int run_isolated(struct session *s, const struct noether *n, int argc, char **argv)
 {
     const bool lenient = n->isolate == ISOLATE_AUTO && !n->require;
-    char **env = lenient ? copy_environment(&s->arena) : NULL;
+    char **env = lenient ? arena_strings(&s->arena, environ) : NULL;
     s->options.command = n->command;
     s->options.command_count = n->command_count;
     s->options.quiet = true;

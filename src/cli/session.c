@@ -431,12 +431,7 @@ static void find_arguments(struct session *s, int argc, char **argv)
 /* The command is executed from a copy: its own words are wiped in init before it is looked at. */
 static int copy_command(struct session *s)
 {
-    char **copy = arena_array(&s->arena, (size_t)s->options.command_count + 1, sizeof *copy);
-    for (int i = 0; copy != NULL && i < s->options.command_count; i++) {
-        copy[i] = arena_strdup(&s->arena, s->options.command[i]);
-        if (copy[i] == NULL)
-            copy = NULL;
-    }
+    char **copy = arena_strings(&s->arena, s->options.command);
     if (copy == NULL)
         return err_set(&s->result.error, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, ENOMEM, "copy the command", "");
     s->options.command = copy;

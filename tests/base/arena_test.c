@@ -42,5 +42,11 @@ TEST(arena_strings_are_copies)
     CHECK_STR(copy, "abc");
     CHECK_STR(part, "ab");
     CHECK_STR(arena_printf(&a, "%s-%d", copy, 7), "abc-7");
+    char *const list[] = {text, part, NULL};
+    char **both = arena_strings(&a, list);
+    text[0] = 'y';
+    CHECK_STR(both[0], "xbc");
+    CHECK_STR(both[1], "ab");
+    CHECK(both[2] == NULL);
     arena_free(&a);
 }
