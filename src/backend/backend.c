@@ -1,8 +1,8 @@
 #include "backend/backend.h"
 
 #include <stdio.h>
-#include <string.h>
 
+#include "base/variable.h"
 #include "result/ending.h"
 
 static const struct backend *of(enum policy_backend which)
@@ -38,23 +38,13 @@ int backend_compile(struct backend_run *run, enum policy_backend by)
     return r;
 }
 
-/* A copy of one of the caller's; NULL: it has none, or no memory is left. */
-static const char *variable(const struct backend_run *run, const char *name)
-{
-    const size_t len = strlen(name);
-    for (char *const *e = run->env; *e != NULL; e++) {
-        if (strncmp(*e, name, len) == 0 && (*e)[len] == '=')
-            return arena_strdup(run->arena, *e + len + 1);
-    }
-    return NULL;
-}
-
 int backend_plan(struct backend_run *run)
 {
     run->backend = of(run->policy->backend);
     run->result->backend_kind = run->backend->kind;
     run->result->backend_effective = run->backend->effective;
-    run->path = variable(run, "PATH");
+    const char *path = variable_of(run->env, "PATH");
+    run->path = path == NULL ? NULL : arena_strdup(run->arena, path);
     int r = run->backend->plan(run);
     if (r == 0)
         return 0;

@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include "backend/posix.h"
+#include "base/cwd.h"
+#include "base/variable.h"
 
 extern char **environ;
 
@@ -26,10 +28,8 @@ static int probe(struct backend_run *run)
 {
     struct host *host = &run->host;
     struct timespec now;
-    char cwd[4096];
     *host = (struct host){.uid = geteuid(), .gid = getegid(), .cores = 1, .raises_limits = raises_limits()};
-    if (getcwd(cwd, sizeof cwd) != NULL && cwd[0] == '/')
-        host->cwd = arena_strdup(run->arena, cwd);
+    host->cwd = cwd_name(run->arena);
     clock_gettime(CLOCK_REALTIME, &now);
     snprintf(host->work_dir, sizeof host->work_dir, "/tmp/cordon-posix-%ld-%lx%lx", (long)getpid(),
              (unsigned long)now.tv_sec, (unsigned long)now.tv_nsec);
@@ -64,13 +64,8 @@ static int compile(struct backend_run *run, enum policy_backend by)
 
 static bool demands_isolation(char *const *env)
 {
-    static const char name[] = "CORDON_REQUIRE_ISOLATION=";
-    for (; env != NULL && *env != NULL; env++) {
-        const char *value = *env + sizeof name - 1;
-        if (strncmp(*env, name, sizeof name - 1) == 0)
-            return value[0] != '\0' && strcmp(value, "0") != 0;
-    }
-    return false;
+    const char *value = variable_of(env, "CORDON_REQUIRE_ISOLATION");
+    return value != NULL && value[0] != '\0' && strcmp(value, "0") != 0;
 }
 
 bool backend_isolation_required(char *const *env)

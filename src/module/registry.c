@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/variable.h"
 #include "wire/doc.h"
 
 #define MANIFEST_FILE "module.json"
@@ -21,25 +22,15 @@ static int fail(struct cordon_error *err, int errnum, const char *what, const ch
     return err_set(err, CORDON_ERROR_MODULE, CORDON_LAYER_MODULE, errnum, what, subject);
 }
 
-static const char *variable(char *const *env, const char *name)
-{
-    const size_t len = strlen(name);
-    for (; env != NULL && *env != NULL; env++) {
-        if (strncmp(*env, name, len) == 0 && (*env)[len] == '=' && (*env)[len + 1] != '\0')
-            return *env + len + 1;
-    }
-    return NULL;
-}
-
 int module_root_open(struct module_root *root, struct arena *arena, const char *given,
                      char *const *env, struct cordon_error *err)
 {
     static const char what[] = "open extensions root";
     char path[PATH_MAX];
-    if (given == NULL)
-        given = variable(env, "APCORE_EXTENSIONS_ROOT");
-    if (given == NULL)
-        given = "./extensions";
+    if (given == NULL) {
+        given = variable_of(env, "APCORE_EXTENSIONS_ROOT");
+        given = given == NULL || given[0] == '\0' ? "./extensions" : given;
+    }
     /* The working directory changes inside, and a bind wants the place itself, not a link to it. */
     if (realpath(given, path) == NULL) {
         int r = fail(err, errno, what, given);
@@ -139,7 +130,6 @@ static int check_library(int dir, const char *id, const char *name, struct cordo
     err_why(err, "it is not a regular file");
     return r;
 }
-
 
 int module_find(struct module *out, const struct module_root *root, const char *id,
                 struct arena *arena, struct cordon_error *err)

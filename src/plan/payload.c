@@ -5,17 +5,15 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "base/variable.h"
 #include "policy/environment.h"
 
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
 
 static const char *path_of(char *const *envp)
 {
-    for (; *envp != NULL; envp++) {
-        if (strncmp(*envp, "PATH=", 5) == 0 && (*envp)[5] != '\0')
-            return *envp + 5;
-    }
-    return DEFAULT_PATH;
+    const char *path = variable_of(envp, "PATH");
+    return path != NULL && path[0] != '\0' ? path : DEFAULT_PATH;
 }
 
 /* As execvp() would look: by name along PATH, or exactly where a slash says. */
