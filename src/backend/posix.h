@@ -23,7 +23,7 @@ struct posix_report {
     int exec_errno;
     bool interpreter;
     int status;      /* of the payload, as of waitpid() */
-    uint64_t cpu_us, max_rss_bytes;
+    uint64_t cpu_us;
 };
 
 struct posix_workdir {

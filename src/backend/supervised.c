@@ -27,7 +27,8 @@ static bool try_bwrap(struct backend_run *run)
     return false;
 }
 
-bool supervised_has_next(const struct backend_run *run, const struct cordon_error *failure)
+/* Whether another plan can follow this failure. */
+static bool has_next(const struct backend_run *run, const struct cordon_error *failure)
 {
     if (run->plan.bwrap != NULL)
         return run->policy->backend == BACKEND_AUTO;
@@ -61,7 +62,7 @@ static bool go_on(struct backend_run *run)
 {
     struct supervisor *s = run->state;
     const struct cordon_error *failure;
-    while ((failure = supervisor_failure(s)) != NULL && supervised_has_next(run, failure)) {
+    while ((failure = supervisor_failure(s)) != NULL && has_next(run, failure)) {
         const struct cordon_error met = *failure;
         const bool rehearsal = run->plan.rehearsal;
         supervisor_forget(s);

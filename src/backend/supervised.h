@@ -3,7 +3,7 @@
 
 #include "backend/backend.h"
 
-/* Facts about this host; what a test took away is noted as refused. */
+/* Facts about this host, less what a test takes away. */
 int supervised_probe(struct backend_run *run);
 
 /* bwrap as a fact, with its warning; -ENOENT and the error if there is none to trust. */
@@ -22,5 +22,4 @@ void supervised_resize(struct backend_run *run, unsigned rows, unsigned columns)
  * The next plan after a set-up that failed for `failure`: native without a procfs of its own, bwrap,
  * native without namespaces, as far as the policy wants them. On failure the result says why.
  */
-bool supervised_has_next(const struct backend_run *run, const struct cordon_error *failure);
 int supervised_next_plan(struct backend_run *run, const struct cordon_error *failure);

@@ -16,6 +16,7 @@ static const char *const names[CAPABILITY_COUNT] = {
     [CAP_CPU_RATE] = "cpu_rate",
 };
 
+/* By what it may hold, on whatever host: every word that a mechanism of the ledger has for it. */
 static const char *const mechanisms[CAPABILITY_COUNT] = {
     [CAP_WALL_TIME] = "supervisor timer",
     [CAP_CPU_TIME] = "cgroup2, cgroup1, sampling",
@@ -33,11 +34,6 @@ static const char *const mechanisms[CAPABILITY_COUNT] = {
     [CAP_DEVICES] = "minimal /dev, landlock",
     [CAP_CPU_RATE] = "cgroup2, cgroup1",
 };
-
-const char *capability_mechanisms(enum capability c)
-{
-    return mechanisms[c];
-}
 
 bool capability_names_word(const char *mechanism, const char *word)
 {

@@ -29,8 +29,6 @@ enum capability {
 const char *capability_name(enum capability c); /* "wall_time" */
 int capability_parse(const char *name);         /* -1 if there is none */
 
-/* By what it may hold, on whatever host: every word that a mechanism of the ledger has for it. */
-const char *capability_mechanisms(enum capability c);
 /* Whether `word` is a whole word of a mechanism. */
 bool capability_names_word(const char *mechanism, const char *word);
 

@@ -182,7 +182,6 @@ static int finish_dir(struct copy *c, const struct tree_level *l)
 /* Goes into an open source directory; takes `fd`. */
 static int enter(struct tree *t, int fd, int dir, const char *name, const char *from_name)
 {
-    /* Into itself: the copy would feed on itself. */
     bool made = false;
     int out = make_dir(dir, name, &made);
     if (out < 0) {
@@ -195,7 +194,7 @@ static int enter(struct tree *t, int fd, int dir, const char *name, const char *
     return rc;
 }
 
-/* Is this directory one of those we are in, or the top of the copy? */
+/* Is this directory one of those we are in, or the top of the copy, which would feed on itself? */
 static bool is_ancestor(const struct tree *t, const struct stat *st)
 {
     for (size_t i = 0; i < t->depth; i++) {

@@ -25,7 +25,6 @@ struct copier {
     bool no_range;
     char *buf; /* owned; NULL until needed */
 };
-#define COPIER_INIT ((struct copier){.buf = NULL})
 void copier_free(struct copier *c);
 
 /* Content only, from offset 0 to an empty file; holes stay holes. The bytes, or -errno. */

@@ -28,7 +28,8 @@ static int make_one(const struct target *t, const char *name, mode_t mode)
     return fd < 0 ? fd : 0;
 }
 
-int dirs_make(const struct target *t, const char *name, mode_t mode)
+/* The directory `name` beneath the target's base and all above it; existing ones are fine. */
+static int make_all(const struct target *t, const char *name, mode_t mode)
 {
     int rc = make_one(t, name, mode);
     if (rc != -ENOENT)
@@ -58,7 +59,7 @@ int dirs_make_parents(const struct target *t)
         return 0;
     memcpy(parent, t->mapped.name, len);
     parent[len] = '\0';
-    int rc = dirs_make(t, parent, 0777);
+    int rc = make_all(t, parent, 0777);
     return rc == -EEXIST ? RESOLVE_NOTDIR : rc;
 }
 
@@ -73,7 +74,7 @@ int cordon_root_mkdir(struct cordon_root *root, const char *path, bool recursive
     if (rc != 0)
         return rc;
     if (recursive) {
-        rc = dirs_make(&t, t.mapped.name, (mode_t)(mode & 07777));
+        rc = make_all(&t, t.mapped.name, (mode_t)(mode & 07777));
     } else {
         PLACE_AUTO place = RESOLVE_PLACE_INIT;
         rc = resolve_place(&t.base, t.mapped.name, false, &place);

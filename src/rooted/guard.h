@@ -32,7 +32,6 @@ enum guard {
 #define GUARD_ID(name) GUARD_##name,
     GUARD_LIST(GUARD_ID)
 #undef GUARD_ID
-    GUARD_COUNT
 };
 
 #ifdef CORDON_ROOTED_TEST

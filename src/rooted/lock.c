@@ -73,7 +73,7 @@ int lock_set(struct lock_table *t, const struct path_mapped *path, uint64_t now,
     return 0;
 }
 
-void lock_clear(struct lock_table *t, const struct path_mapped *path)
+static void clear(struct lock_table *t, const struct path_mapped *path)
 {
     struct lock_entry **at = find(t, path, 0);
     if (at != NULL)
@@ -100,7 +100,7 @@ int cordon_root_lock_file(struct cordon_root *root, const char *path, uint64_t l
         return call_fail(&c, &t, "open", rc);
     pthread_mutex_lock(&root->lock);
     if (lock_ms == 0)
-        lock_clear(&root->locks, &t.mapped);
+        clear(&root->locks, &t.mapped);
     else
         rc = lock_set(&root->locks, &t.mapped, lock_now_ms(), lock_ms);
     pthread_mutex_unlock(&root->lock);

@@ -17,7 +17,6 @@ struct lock_table {
 /* Callers hold the root's lock. `now` is in ms of any steady clock. */
 bool lock_held(struct lock_table *t, const struct path_mapped *path, uint64_t now);
 int lock_set(struct lock_table *t, const struct path_mapped *path, uint64_t now, uint64_t ms);
-void lock_clear(struct lock_table *t, const struct path_mapped *path);
 void lock_table_free(struct lock_table *t);
 
 uint64_t lock_now_ms(void);

@@ -119,7 +119,7 @@ int cordon_root_exists(struct cordon_root *root, const char *path, bool *out,
 
 /* ---- changing what a name leads to, without the right to read it ---- */
 
-#define CHANGE_SETS_ID (-4098) /* a bit that would give a program the identity of its owner or group */
+#define CHANGE_SETS_ID (-4099) /* a bit that would give a program the identity of its owner or group */
 
 /* The two ways to change something: by an O_PATH descriptor, which older kernels cannot, or not. */
 struct change {

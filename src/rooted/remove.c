@@ -139,7 +139,7 @@ int remove_tree(int dir, const char *name, bool no_xdev, struct remove_progress 
 static void tell_deleted(struct cordon_root *root, const struct target *t)
 {
     pthread_mutex_lock(&root->lock);
-    sync_deleted(root->sync_state, &t->mapped, lock_now_ms());
+    sync_deleted(root->sync_state, &t->mapped);
     pthread_mutex_unlock(&root->lock);
 }
 

@@ -422,10 +422,9 @@ void sync_saved(struct sync_state *state, const struct path_mapped *path, const 
     f->saved_ms = now_ms;
 }
 
-void sync_deleted(struct sync_state *state, const struct path_mapped *path, uint64_t now_ms)
+void sync_deleted(struct sync_state *state, const struct path_mapped *path)
 {
     struct synced *f = state != NULL ? find(state, path) : NULL;
-    (void)now_ms;
     if (f == NULL)
         return;
     f->tell_delete = !f->deleted;

@@ -132,18 +132,6 @@ int write_open(struct cordon_root *root, struct target *t, int flags, struct wri
     return -ESTALE;
 }
 
-int write_begin(const struct call *c, const char *path, int flags, struct target *t,
-                struct writing *w)
-{
-    int rc = call_writable(c, path);
-    if (rc == 0)
-        rc = target_map(c, path, "open", t);
-    if (rc < 0)
-        return rc;
-    rc = write_open(c->root, t, flags, w);
-    return rc < 0 ? call_fail(c, t, "open", rc) : 0;
-}
-
 void writing_release(struct writing *w)
 {
     fd_close(&w->fd);
@@ -239,6 +227,19 @@ void write_saved(struct cordon_root *root, const struct target *t, const char *d
     pthread_mutex_unlock(&root->lock);
 }
 
+/* write_open() for a request; 0, or an error that has been reported. */
+static int begin(const struct call *c, const char *path, int flags, struct target *t,
+                 struct writing *w)
+{
+    int rc = call_writable(c, path);
+    if (rc == 0)
+        rc = target_map(c, path, "open", t);
+    if (rc < 0)
+        return rc;
+    rc = write_open(c->root, t, flags, w);
+    return rc < 0 ? call_fail(c, t, "open", rc) : 0;
+}
+
 int cordon_root_write_file(struct cordon_root *root, const char *path, const void *data,
                            size_t len, bool save_last, struct cordon_root_error *err)
 {
@@ -246,7 +247,7 @@ int cordon_root_write_file(struct cordon_root *root, const char *path, const voi
     TARGET_AUTO(t);
     WRITING_AUTO w = WRITING_INIT;
     w.whole = true;
-    int rc = write_begin(&c, path, O_WRONLY, &t, &w);
+    int rc = begin(&c, path, O_WRONLY, &t, &w);
     if (rc < 0)
         return rc;
     rc = write_replace(root, &w, data, len);
@@ -263,7 +264,7 @@ int cordon_root_append_file(struct cordon_root *root, const char *path, const vo
     struct call c = call_begin(root, "appendFile", err);
     TARGET_AUTO(t);
     WRITING_AUTO w = WRITING_INIT;
-    int rc = write_begin(&c, path, O_WRONLY | O_APPEND | O_CREAT, &t, &w);
+    int rc = begin(&c, path, O_WRONLY | O_APPEND | O_CREAT, &t, &w);
     if (rc < 0)
         return rc;
     struct stat st;
@@ -281,7 +282,7 @@ int cordon_root_truncate(struct cordon_root *root, const char *path, int64_t len
     struct call c = call_begin(root, "truncate", err);
     TARGET_AUTO(t);
     WRITING_AUTO w = WRITING_INIT;
-    int rc = write_begin(&c, path, O_WRONLY, &t, &w);
+    int rc = begin(&c, path, O_WRONLY, &t, &w);
     if (rc < 0)
         return rc;
     struct stat st;

@@ -32,10 +32,6 @@ void writing_release(struct writing *w);
  */
 int write_open(struct cordon_root *root, struct target *t, int flags, struct writing *w);
 
-/* The same for a request; 0, or an error that has been reported. */
-int write_begin(const struct call *c, const char *path, int flags, struct target *t,
-                struct writing *w);
-
 /* New content for it. */
 int write_replace(struct cordon_root *root, struct writing *w, const void *data, size_t len);
 

@@ -31,7 +31,6 @@ enum {
     ATTR_RDONLY = 0x1,          /* MOUNT_ATTR_RDONLY */
     ATTR_NOSUID = 0x2,
     ATTR_NODEV = 0x4,
-    ATTR_NOEXEC = 0x8,
     ATTR_IDMAP = 0x100000,
 };
 

@@ -259,7 +259,8 @@ int tool_check_options(enum tool tool, int sub, const char *const *options, size
     return 0;
 }
 
-uint32_t tool_cap_ms(enum tool tool)
+/* In ms, which no value of the caller's can lift; 0: none. */
+static uint32_t cap_of(enum tool tool)
 {
     static const uint32_t caps[TOOL_COUNT] = {
         [TOOL_FIND] = 5000,  [TOOL_FD] = 5000,      [TOOL_RIPGREP] = 5000,
@@ -271,7 +272,7 @@ uint32_t tool_cap_ms(enum tool tool)
 uint32_t tool_timeout_ms(enum tool tool, double asked_ms)
 {
     enum { RUSTIC_USUAL_MS = 120000 };
-    const uint32_t cap = tool_cap_ms(tool);
+    const uint32_t cap = cap_of(tool);
     const bool asked = asked_ms > 0 && asked_ms < 4e9; /* nor NaN */
     if (cap == 0)
         return asked ? (uint32_t)asked_ms : RUSTIC_USUAL_MS;

@@ -8,7 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-
 enum tool { TOOL_FIND, TOOL_FD, TOOL_RIPGREP, TOOL_DUST, TOOL_OUCH, TOOL_RUSTIC };
 #define TOOL_COUNT 6
 
@@ -39,10 +38,7 @@ int tool_check_options(enum tool tool, int sub, const char *const *options, size
 /* The kind of an option, or -1 if it is not allowed. */
 int tool_option_kind(enum tool tool, int sub, const char *option);
 
-/* The cap in ms, which no value of the caller's can lift; 0: none. */
-uint32_t tool_cap_ms(enum tool tool);
-
-/* The time a call may take: the smaller of the cap and what was asked for, if that is a number. */
+/* The time a call may take: the smaller of the tool's cap and what was asked for, if that is a number. */
 uint32_t tool_timeout_ms(enum tool tool, double asked_ms);
 
 /* Is args[0] of ouch or rustic one of theirs? 0 (for rustic: enum tool_rustic), or -EINVAL. */
