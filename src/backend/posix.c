@@ -14,6 +14,23 @@
 #include "base/fd.h"
 #include "result/ending.h"
 
+/* One run; `state` of struct backend_run. */
+struct posix_run {
+    pid_t keeper;
+    int report;  /* owned; the keeper's, read end */
+    int control; /* owned; a byte is a signal for the group; its end ends everything */
+    int stdio[3]; /* owned until the keeper has them */
+    struct posix_input input;
+    struct stream streams[2]; /* owned */
+    struct posix_workdir workdir;
+    struct posix_report told;
+    uint64_t started_ms, deadline_ms, kill_ms; /* 0: not set */
+    bool reported; /* the keeper has ended, with or without a report */
+    bool complete; /* `told` holds */
+    bool timed_out, killed, impatient;
+    int overflow;
+};
+
 static uint64_t now_ms(void)
 {
     struct timespec t;

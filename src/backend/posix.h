@@ -39,22 +39,6 @@ struct posix_input {
     size_t start, end;
 };
 
-struct posix_run {
-    pid_t keeper;
-    int report;  /* owned; the keeper's, read end */
-    int control; /* owned; a byte is a signal for the group; its end ends everything */
-    int stdio[3]; /* owned until the keeper has them */
-    struct posix_input input;
-    struct stream streams[2]; /* owned */
-    struct posix_workdir workdir;
-    struct posix_report told;
-    uint64_t started_ms, deadline_ms, kill_ms; /* 0: not set */
-    bool reported; /* the keeper has ended, with or without a report */
-    bool complete; /* `told` holds */
-    bool timed_out, killed, impatient;
-    int overflow;
-};
-
 /* Never returns 0 but in the caller: the keeper leaves by _exit(). The number of its process, or -errno. */
 pid_t posix_keeper_start(const struct plan *plan, const int stdio[3], int *report, int *control);
 
@@ -64,7 +48,7 @@ int posix_pipe(int fds[2]);
 /* Moves what can be moved without waiting. */
 void posix_input_pump(struct posix_input *input);
 void posix_input_close(struct posix_input *input);
-/* What to wait for: 0, 1 or 2 entries of struct pollfd would be -1; see posix.c. */
+/* Something was read that the payload has not taken yet. */
 bool posix_input_pending(const struct posix_input *input);
 
 /* Mode 0700, of this run alone; 0 or -errno. */
