@@ -29,17 +29,11 @@ static enum allow read_comment(const char *p, const char *end, const char *id)
     return p == NULL ? ALLOW_NOTHING : p == end ? ALLOW_WITHOUT_REASON : ALLOW_WITH_REASON;
 }
 
-static uint32_t end_of_line(const struct lexer *lexer, uint32_t at)
-{
-    const char *nl = memchr(lexer->text + at, '\n', lexer->len - at);
-    return nl == NULL ? lexer->len : (uint32_t)(nl - lexer->text);
-}
-
 enum allow allow_find(const struct lexer *lexer, struct allow_cursor *cursor, uint32_t start,
                       uint32_t end, const char *id)
 {
     enum allow best = ALLOW_NOTHING;
-    const uint32_t last = end_of_line(lexer, end);
+    const uint32_t last = lexer_line_end(lexer, end);
     while (cursor->comment < lexer->comment_count && lexer->comments[cursor->comment].at < start)
         cursor->comment++;
     for (uint32_t i = cursor->comment; i < lexer->comment_count; i++) {

@@ -206,7 +206,7 @@ static int64_t add_word(struct lexer *lexer, uint32_t at)
     return add(lexer, TOKEN_NAME, at, end - at) == NULL ? -ENOMEM : (int64_t)end;
 }
 
-static uint32_t line_end(const struct lexer *lexer, uint32_t at)
+uint32_t lexer_line_end(const struct lexer *lexer, uint32_t at)
 {
     const char *nl = memchr(lexer->text + at, '\n', lexer->len - at);
     return nl == NULL ? lexer->len : (uint32_t)(nl - lexer->text);
@@ -259,7 +259,7 @@ static int64_t step(struct lexer *lexer, uint32_t i)
     case QUOTE:
         return add_string(lexer, i, 0);
     case HASH:
-        end = line_end(lexer, i);
+        end = lexer_line_end(lexer, i);
         r = add_comment(lexer, i, end - i);
         break;
     case OPENS:
@@ -301,7 +301,7 @@ void lexer_free(struct lexer *lexer)
 
 void lexer_line_to(const struct lexer *lexer, struct lexer_line *line, uint32_t at)
 {
-    for (uint32_t nl = line_end(lexer, line->start); nl < at; nl = line_end(lexer, line->start)) {
+    for (uint32_t nl = lexer_line_end(lexer, line->start); nl < at; nl = lexer_line_end(lexer, line->start)) {
         line->start = nl + 1;
         line->number++;
     }

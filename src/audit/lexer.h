@@ -52,6 +52,9 @@ struct lexer {
 int lexer_run(struct lexer *lexer, const char *text, size_t len);
 void lexer_free(struct lexer *lexer);
 
+/* Where the line of an offset ends: at its newline, or with the text. */
+uint32_t lexer_line_end(const struct lexer *lexer, uint32_t at);
+
 /* A line of the text, and where it begins; a place to go on from. */
 struct lexer_line {
     uint32_t number; /* from 1 */

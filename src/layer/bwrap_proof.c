@@ -3,7 +3,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/text.h"
 #include "layer/bwrap.h"
+#include "layer/mount_table.h"
 #include "sys/files.h"
 #include "sys/pidfd.h"
 
@@ -58,11 +60,6 @@ static char *next_line(struct lines *l)
     }
 }
 
-static bool starts(const char *line, const char *with)
-{
-    return strncmp(line, with, strlen(with)) == 0;
-}
-
 static uint64_t number_of(const char **p, unsigned base)
 {
     uint64_t value = 0;
@@ -107,17 +104,17 @@ static void read_status(struct status *out, const struct plan *plan, int proc, c
             continue;
         value++;
         out->seen++;
-        if (starts(line, "Uid:"))
+        if (text_starts_with(line, "Uid:"))
             out->identity = out->identity && all_are(value, plan->uid_host);
-        else if (starts(line, "Gid:"))
+        else if (text_starts_with(line, "Gid:"))
             out->identity = out->identity && all_are(value, plan->gid_host);
-        else if (starts(line, "Cap"))
+        else if (text_starts_with(line, "Cap"))
             out->capabilities |= number_of(&value, 16);
-        else if (starts(line, "NoNewPrivs:"))
+        else if (text_starts_with(line, "NoNewPrivs:"))
             out->no_new_privs = number_of(&value, 10);
-        else if (starts(line, "Seccomp:"))
+        else if (text_starts_with(line, "Seccomp:"))
             out->seccomp = number_of(&value, 10);
-        else if (starts(line, "Seccomp_filters:"))
+        else if (text_starts_with(line, "Seccomp_filters:"))
             out->filters = number_of(&value, 10);
         else
             out->seen--;
@@ -216,21 +213,6 @@ static bool quiet(int proc, int pid)
     return quiet;
 }
 
-/* \040 and its like, in place. */
-static void unescape(char *text)
-{
-    char *to = text;
-    for (const char *p = text; *p != '\0'; to++) {
-        if (p[0] == '\\' && p[1] >= '0' && p[1] <= '3' && p[2] != '\0' && p[3] != '\0') {
-            *to = (char)((p[1] - '0') * 64 + (p[2] - '0') * 8 + (p[3] - '0'));
-            p += 4;
-        } else {
-            *to = *p++;
-        }
-    }
-    *to = '\0';
-}
-
 static bool beneath(const char *path, const char *target)
 {
     const size_t n = strlen(target);
@@ -279,7 +261,7 @@ static bool split(char *line, char **point, char **options)
         return false;
     *end = '\0';
     *options = end + 1;
-    unescape(p);
+    layer_mount_unescape(p);
     return p[0] == '/';
 }
 
@@ -303,7 +285,7 @@ static uint32_t prove_mounts(const struct plan *plan, int proc, int pid)
             continue;
         }
         const char *path = point + 1;
-        const bool ro = starts(options, "ro,") || starts(options, "ro ");
+        const bool ro = text_starts_with(options, "ro,") || text_starts_with(options, "ro ");
         root = root || path[0] == '\0';
         if (strcmp(path, "dev") == 0)
             dev = devices = true; /* what stood there before is covered */

@@ -18,8 +18,7 @@ static int fail(struct cordon_error *err, int errnum, const char *what)
     return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_MOUNTS, errnum, what, table);
 }
 
-/* \040 and the like. */
-static void unescape(char *s)
+void layer_mount_unescape(char *s)
 {
     char *out = s;
     for (; *s != '\0'; s++) {
@@ -56,8 +55,8 @@ static bool read_line(char *line, struct host_mount *out)
         if (fields[i] == NULL)
             return false;
     }
-    unescape(fields[3]);
-    unescape(fields[4]);
+    layer_mount_unescape(fields[3]);
+    layer_mount_unescape(fields[4]);
     *out = (struct host_mount){fields[2], fields[3], fields[4]};
     return line != NULL && fields[4][0] == '/';
 }

@@ -4,4 +4,7 @@
 #include "base/arena.h"
 #include "plan/host.h"
 
+/* \040 and the like, as they stand in such a table, in place. */
+void layer_mount_unescape(char *text);
+
 int layer_mount_table(struct arena *arena, const struct host_mount **out, size_t *count, struct cordon_error *err);

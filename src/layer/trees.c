@@ -102,12 +102,6 @@ static int map_binds(struct layer_trees *self, const struct plan *plan, int user
     return 0;
 }
 
-static bool beneath(const char *path, const char *dir)
-{
-    size_t n = strlen(dir);
-    return strncmp(path, dir, n) == 0 && (path[n] == '\0' || path[n] == '/');
-}
-
 /* One mount of the host's: mapped if its file system can be, as it is if not. */
 static int copy_mount(struct layer_trees *self, const char *path, int userns, const char *cwd)
 {
@@ -118,9 +112,10 @@ static int copy_mount(struct layer_trees *self, const char *path, int userns, co
         return tree;
     long r = sys_mount_setattr(tree, "", TREE_EMPTY_PATH, &attr);
     if (r < 0) {
-        if (!beneath(path, "/sys") && !beneath(path, "/run")) /* root's, or masked: nothing is lost */
+        /* What is in those is root's, or masked: nothing is lost. */
+        if (!policy_path_beneath(path, "/sys") && !policy_path_beneath(path, "/run"))
             note_unmapped(self, path);
-        if (strcmp(path, "/") == 0 || (cwd != NULL && beneath(cwd, path)))
+        if (strcmp(path, "/") == 0 || (cwd != NULL && policy_path_beneath(cwd, path)))
             self->partial = true;
         attr = (struct sys_mount_attr){.set = flags, .propagation = MS_PRIVATE};
         r = sys_mount_setattr(tree, "", TREE_EMPTY_PATH, &attr);
@@ -152,7 +147,7 @@ static int read_mount_points(struct layer_trees *self, struct arena *arena, stru
     size_t count = 0;
     for (size_t i = 0; i < lines; i++) {
         const char *path = mounts[i].point;
-        if (!beneath(path, "/proc") && !beneath(path, "/dev")) /* the sandbox has its own */
+        if (!policy_path_beneath(path, "/proc") && !policy_path_beneath(path, "/dev")) /* the sandbox has its own */
             self->host[count++] = (struct layer_tree){.fd = -1, .target = path};
     }
     qsort(self->host, count, sizeof *self->host, by_length);

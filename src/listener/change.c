@@ -4,17 +4,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "listener/rights.h"
 #include "listener/task.h"
 #include "sys/files.h"
 
 #define ATTRIBUTE_CREATE 1u  /* XATTR_CREATE */
 #define ATTRIBUTE_REPLACE 2u /* XATTR_REPLACE */
-
-static bool starts(const char *text, const char *prefix)
-{
-    return strncmp(text, prefix, strlen(prefix)) == 0;
-}
 
 /* Whether it is there decides, where the call asks for that. */
 static int compare_attribute(const struct attempt *a, int target, const char *name)
@@ -46,11 +42,11 @@ static int set_attribute(const struct attempt *a, int target, const struct stat 
     char name[256];
     if (task_string(a->call->task, a->extra, name, sizeof name) <= 0)
         return IS_OWN;
-    if (starts(name, "user."))
+    if (text_starts_with(name, "user."))
         return user_attribute(a, target, name, st, view);
-    if (starts(name, "system.posix_acl_"))
+    if (text_starts_with(name, "system.posix_acl_"))
         return rights_owner(view, st) ? 0 : EPERM;
-    if (starts(name, "trusted.") || starts(name, "security."))
+    if (text_starts_with(name, "trusted.") || text_starts_with(name, "security."))
         return view->overrides ? 0 : EPERM;
     return EOPNOTSUPP;
 }

@@ -8,15 +8,9 @@
 #include <string.h>
 
 #include "plan/system_files.h"
-#include "sys/landlock.h"
 
 #define FIXED_RULES 32
 #define OWN_PATH "without user namespaces a directory can only be had at its own path"
-
-#define READ (LL_EXECUTE | LL_READ_FILE | LL_READ_DIR)
-#define WRITE                                                                                 \
-    (LL_WRITE_FILE | LL_REMOVE_DIR | LL_REMOVE_FILE | LL_MAKE_DIR | LL_MAKE_REG |             \
-     LL_MAKE_SOCK | LL_MAKE_FIFO | LL_MAKE_SYM | LL_REFER | LL_TRUNCATE)
 
 static void allow(struct plan_build *b, const char *path, uint64_t access, unsigned flags)
 {
@@ -48,19 +42,19 @@ static void allow_machine(struct plan_build *b)
 static void allow_system(struct plan_build *b)
 {
     const struct host *host = b->request->host;
-    allow(b, "/usr", READ, 0);
+    allow(b, "/usr", RULE_READ, 0);
     for (size_t i = 0; i < HOST_TOP_COUNT; i++) {
         if (host->top[i].present)
-            allow(b, host->top[i].path, READ, 0);
+            allow(b, host->top[i].path, RULE_READ, 0);
     }
     for (size_t i = 0; i < SYSTEM_FILE_COUNT; i++) {
         /* Hidden here means forbidden, not missing, and the library ends on that. */
         if (!system_files[i].network || b->policy.net == NET_HOST ||
             strcmp(system_files[i].path, "/etc/ssl/openssl.cnf") == 0)
-            allow(b, system_files[i].path, READ, 0);
+            allow(b, system_files[i].path, RULE_READ, 0);
     }
     if (host->nix_store)
-        allow(b, "/nix/store", READ, 0);
+        allow(b, "/nix/store", RULE_READ, 0);
 }
 
 /* Everything may be read but devices; the names of all may be listed. */
@@ -69,7 +63,7 @@ static void allow_host(struct plan_build *b)
     allow(b, "/", LL_READ_DIR, 0);
     for (const char **p = b->request->host->refused.top; p != NULL && *p != NULL; p++) {
         if (strcmp(*p, "/dev") != 0)
-            allow(b, *p, READ, 0);
+            allow(b, *p, RULE_READ, 0);
     }
 }
 
@@ -99,12 +93,12 @@ static int allow_listed(struct plan_build *b)
                 continue;
             if (strcmp(bind->host, bind->sandbox) != 0)
                 return plan_refuse_elsewhere(b, bind->sandbox, OWN_PATH);
-            allow(b, bind->host, k == 0 ? READ | WRITE : READ,
+            allow(b, bind->host, k == 0 ? RULE_READ | RULE_WRITE : RULE_READ,
                   STEP_LISTED | (bind->optional ? (unsigned)STEP_OPTIONAL : 0));
         }
     }
     if (r == 0 && b->policy.rw_cwd)
-        allow(b, b->request->host->cwd, READ | WRITE, STEP_LISTED);
+        allow(b, b->request->host->cwd, RULE_READ | RULE_WRITE, STEP_LISTED);
     return r;
 }
 
@@ -167,8 +161,8 @@ int plan_build_bare_files(struct plan_build *b)
         allow_system(b);
     allow_devices(b);
     if (plan->work_dir != NULL)
-        allow(b, plan->work_dir, READ | WRITE, STEP_LISTED);
+        allow(b, plan->work_dir, RULE_READ | RULE_WRITE, STEP_LISTED);
     if (policy->work == WORK_HOST)
-        allow(b, policy->work_host, READ | WRITE, STEP_LISTED);
+        allow(b, policy->work_host, RULE_READ | RULE_WRITE, STEP_LISTED);
     return allow_listed(b);
 }

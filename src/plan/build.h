@@ -2,6 +2,13 @@
 #pragma once
 
 #include "plan/plan.h"
+#include "sys/landlock.h"
+
+/* What a Landlock rule grants on a tree. */
+#define RULE_READ (LL_EXECUTE | LL_READ_FILE | LL_READ_DIR)
+#define RULE_WRITE                                                                            \
+    (LL_WRITE_FILE | LL_REMOVE_DIR | LL_REMOVE_FILE | LL_MAKE_DIR | LL_MAKE_REG |             \
+     LL_MAKE_SOCK | LL_MAKE_FIFO | LL_MAKE_SYM | LL_REFER | LL_TRUNCATE)
 
 struct plan_build {
     struct plan *plan;

@@ -6,14 +6,8 @@
 #include <string.h>
 
 #include "plan/system_files.h"
-#include "sys/landlock.h"
 
 #define FIXED_RULES 16
-
-#define READ (LL_EXECUTE | LL_READ_FILE | LL_READ_DIR)
-#define WRITE                                                                                 \
-    (LL_WRITE_FILE | LL_REMOVE_DIR | LL_REMOVE_FILE | LL_MAKE_DIR | LL_MAKE_REG |             \
-     LL_MAKE_SOCK | LL_MAKE_FIFO | LL_MAKE_SYM | LL_REFER | LL_TRUNCATE)
 
 /*
  * What stands at a path already: decides whether a mount point beneath it is ours to make, and
@@ -244,7 +238,7 @@ static void add_dev(struct tree *t)
         allow(t, nodes[i][0], LL_WRITE_FILE | LL_TRUNCATE);
     allow(t, "/dev", LL_IOCTL_DEV);
     allow(t, "/dev/pts", LL_WRITE_FILE);
-    allow(t, "/dev/shm", WRITE);
+    allow(t, "/dev/shm", RULE_WRITE);
 }
 
 static int add_users(struct tree *t)
@@ -320,14 +314,6 @@ struct listed {
     unsigned flags; /* enum step_flag */
     unsigned depth;
 };
-
-static unsigned depth_of(const char *path)
-{
-    unsigned depth = 0;
-    for (; *path != '\0'; path++)
-        depth += *path == '/';
-    return depth;
-}
 
 /* A directory of this name is on the way, or at its end. */
 static bool passes(const char *path, const char *name)
@@ -425,7 +411,7 @@ static size_t gather(struct tree *t, struct listed *out)
     if (policy->work == WORK_HOST)
         count += gather_protected(t, "/work", out + count);
     for (size_t i = 0; i < count; i++)
-        out[i].depth = depth_of(out[i].sandbox);
+        out[i].depth = policy_path_depth(out[i].sandbox);
     return count;
 }
 
@@ -464,7 +450,7 @@ static int add_listed(struct tree *t)
             continue;
         add_bind(t, sorted[i].host, target, sorted[i].flags);
         if ((sorted[i].flags & STEP_RDONLY) == 0)
-            allow(t, sorted[i].sandbox, READ | WRITE);
+            allow(t, sorted[i].sandbox, RULE_READ | RULE_WRITE);
     }
     return 0;
 }
@@ -485,7 +471,7 @@ static void add_work(struct tree *t)
         return;
     }
     if (!request->work.given || !request->work.readonly)
-        allow(t, "/work", READ | WRITE);
+        allow(t, "/work", RULE_READ | RULE_WRITE);
 }
 
 static int view(struct tree *t)
@@ -499,7 +485,7 @@ static int view(struct tree *t)
         return r;
     add_dev(t);
     add_tmpfs(t, "tmp", policy->tmp_bytes, 01777, STEP_MAKE);
-    allow(t, "/tmp", WRITE);
+    allow(t, "/tmp", RULE_WRITE);
     add_work(t); /* before the binds: the current directory may lie beneath a /work of the host's */
     return add_listed(t);
 }
@@ -546,7 +532,7 @@ static int guard(struct tree *t)
     add_dev(t);
     if (policy->private_tmp) {
         add_tmpfs(t, "tmp", policy->tmp_bytes, 01777, STEP_OPTIONAL);
-        allow(t, "/tmp", WRITE);
+        allow(t, "/tmp", RULE_WRITE);
     }
     mask_sockets(t);
     return add_listed(t);
@@ -569,7 +555,7 @@ int plan_build_files(struct plan_build *b)
         add(&t, plan->host_proc ? STEP_DIR : STEP_PROC, "proc");
         return 0;
     }
-    allow(&t, "/", READ);
+    allow(&t, "/", RULE_READ);
     allow(&t, "/proc", LL_WRITE_FILE | LL_TRUNCATE); /* the kernel's own rules guard procfs */
     int r = b->policy.fs_mode == FS_VIEW ? view(&t) : guard(&t);
     if (r < 0)

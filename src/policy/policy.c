@@ -134,6 +134,14 @@ int policy_add_var(struct policy_vars *list, struct arena *arena, const char *na
     return 0;
 }
 
+unsigned policy_path_depth(const char *path)
+{
+    unsigned depth = 0;
+    for (; *path != '\0'; path++)
+        depth += *path == '/';
+    return depth;
+}
+
 bool policy_path_beneath(const char *path, const char *dir)
 {
     size_t len = strlen(dir);

@@ -207,6 +207,7 @@ void policy_warnings(const struct policy *policy, policy_warning_fn *warn, void 
 int policy_within(const struct policy *policy, const struct policy *ceiling, const char *cwd,
                   struct cordon_error *err);
 
+unsigned policy_path_depth(const char *path); /* slashes: of an absolute path its components */
 /* `path` is `dir` or beneath it; both normalised. */
 bool policy_path_beneath(const char *path, const char *dir);
 

@@ -206,14 +206,6 @@ static int check_hide(const struct policy *p, struct cordon_error *err)
     return 0;
 }
 
-static unsigned depth_of(const char *path)
-{
-    unsigned depth = 0;
-    for (; *path != '\0'; path++)
-        depth += *path == '/';
-    return depth;
-}
-
 static int check_protect(const struct policy *p, struct cordon_error *err)
 {
     if (p->protect.count > POLICY_MAX_PROTECT)
@@ -222,7 +214,7 @@ static int check_protect(const struct policy *p, struct cordon_error *err)
         const char *name = p->protect.items[i];
         char slashed[POLICY_MAX_PATH + 2];
         snprintf(slashed, sizeof slashed, "/%s", name);
-        if (depth_of(slashed) > POLICY_MAX_PROTECT_DEPTH)
+        if (policy_path_depth(slashed) > POLICY_MAX_PROTECT_DEPTH)
             return refuse_entry(err, "/fs/protect", i, name, "has more than 4 components", NULL);
         if (name[0] == '\0' || strlen(name) >= POLICY_MAX_PATH || !is_normal_path(slashed))
             return refuse_entry(err, "/fs/protect", i, name,
