@@ -1,4 +1,4 @@
-/* Finds the facts about this host. Cheap: a few dozen system calls, never the mount table. */
+/* Finds the facts about this host. Cheap: a few dozen system calls, and the mount table only where names are hidden. */
 #pragma once
 
 #include "plan/host.h"

@@ -25,12 +25,12 @@ enum proof {
     PROOF_CGROUP = 1 << 17,    /* init entered it; limits read back */
     PROOF_WATCHER = 1 << 18,   /* the process list can be read, shown on init */
     PROOF_EMPTY = 1 << 19,     /* at the end: init was the last process of its namespace */
+    PROOF_TIMER = 1 << 20,     /* the supervisor's clock runs and init can be killed */
     PROOF_NO_NESTING = 1 << 21, /* no user namespace can be made inside: the limit reads back as 0 */
     PROOF_GATE = 1 << 22,      /* a fork asked init and got its answer */
     PROOF_LISTENER = 1 << 23,  /* a call that would write was answered by the listener */
     PROOF_MAPPED = 1 << 24,    /* root, guard mode: where the run works, owners are mapped */
     PROOF_HIDDEN = 1 << 25,    /* every name that was there to be hidden is missing or covered */
-    PROOF_TIMER = 1 << 20,     /* the supervisor's clock runs and init can be killed */
     PROOF_INNER_SEALED = 1 << 26, /* bwrap's pid 1, which has no filter, is covered in /proc */
     PROOF_BOUNDING = 1 << 27,  /* the bounding set is empty */
 };

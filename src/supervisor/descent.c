@@ -64,7 +64,7 @@ static bool out_of_sight(int r)
     return r == -EMFILE || r == -ENFILE || r == -ENOMEM;
 }
 
-/* The children of each thread of `pid`; "self" for the caller. */
+/* The children of each thread in a directory of tasks: "PID/task", or "self/task" for the caller. */
 static void add_children(struct descent *t, const char *tasks)
 {
     _Alignas(8) char entries[LIST_SIZE];

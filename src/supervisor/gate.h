@@ -32,8 +32,10 @@ struct fork_gate {
  */
 void gate_open(struct fork_gate *gate, const struct spawn *spawn, int socket, int payload, int proc);
 
-/* Answers the fork that waits, or keeps it waiting: then nobody else is asked meanwhile. */
-/* False: an exec asks, `asking`, and is the caller's to answer. */
+/*
+ * Answers the fork that waits, or keeps it waiting: then nobody else is asked meanwhile. False: an exec
+ * asks, `asking`, and is the caller's to answer.
+ */
 bool gate_answer(struct fork_gate *gate);
 void gate_look(struct fork_gate *gate); /* again */
 

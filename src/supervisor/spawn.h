@@ -91,7 +91,7 @@ _Noreturn void spawn_init(struct spawn *s);
 int spawn_payload(void *spawn);
 
 /*
- * Clones init. The caller has made stdio, cgroup and trees, and has blocked all signals; on
- * success it closes stdio. On failure nothing is left.
+ * Clones init, with all signals blocked. The caller has made stdio, cgroup and trees, and closes stdio
+ * afterwards; what this made is the caller's to release, also after a failure.
  */
 int spawn_start(struct spawn *s, struct cordon_error *err);

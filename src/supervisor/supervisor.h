@@ -58,7 +58,7 @@ struct supervisor {
  */
 void supervisor_find_arguments(struct run_wishes *options);
 
-/* On failure the result says why, and nothing is left. */
+/* On failure the result says why, and nothing runs; finish() gives back the rest. */
 int supervisor_start(struct supervisor *s, const struct plan *plan, const struct host *host,
                      const struct run_wishes *options, struct result *result);
 

@@ -96,7 +96,7 @@ static inline long sys_prlimit(int pid, int resource, const struct rlimit *set, 
     return sys_call(SYS_prlimit64, pid, resource, set, old);
 }
 
-/* `shared`: the word lies in memory that unrelated processes map. */
+/* Not the private kind: the word lies in memory that several processes map. */
 static inline long sys_futex_wait(uint32_t *word, uint32_t while_equal, const struct timespec *most)
 {
     return sys_call(SYS_futex, word, FUTEX_WAIT, while_equal, most, 0, 0);
