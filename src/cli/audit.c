@@ -16,7 +16,6 @@
 
 #define OUTPUT_MAX (512u * 1024 * 1024)
 #define EXIT_FOUND 1
-#define EXIT_USAGE 2
 #define PROGRESS_FILES 64 /* between two lines of progress */
 
 struct audit_flags {

@@ -19,9 +19,7 @@
 #include "module/direct.h"
 #include "module/request.h"
 
-#define EXIT_USAGE 2
-#define EXIT_MODULE 44  /* missing, or cannot be loaded */
-#define EXIT_DENIED 77  /* of apcore: the caller does not grant it */
+#define EXIT_DENIED 77 /* of apcore: the caller does not grant it */
 
 extern char **environ;
 
@@ -196,8 +194,8 @@ static int apcore_exit(const struct call *c)
     if (result->caller_signal == SIGINT)
         return 128 + SIGINT;
     const bool unloaded = c->module.manifest.library != NULL && result->exited &&
-                          result->exit_code == EXIT_MODULE;
-    return unloaded ? EXIT_MODULE : 1;
+                          result->exit_code == MODULE_EXIT_UNLOADED;
+    return unloaded ? MODULE_EXIT_UNLOADED : 1;
 }
 
 static int exit_of_error(const struct call *c, const struct cordon_error *err)
@@ -205,7 +203,7 @@ static int exit_of_error(const struct call *c, const struct cordon_error *err)
     const bool apcore = c->own.exit_style == CALL_EXIT_APCORE;
     switch (err->kind) {
     case CORDON_ERROR_MODULE:
-        return EXIT_MODULE;
+        return MODULE_EXIT_UNLOADED;
     case CORDON_ERROR_POLICY:
         return apcore && err->errnum == EPERM ? EXIT_DENIED : EXIT_USAGE;
     case CORDON_ERROR_USAGE:
@@ -272,7 +270,7 @@ static int list(struct call *c, struct cordon_error *err)
 {
     if (module_root_open(&c->root, &c->session.arena, c->own.extensions, environ, err) < 0) {
         message_error(err);
-        return EXIT_MODULE;
+        return MODULE_EXIT_UNLOADED;
     }
     return call_list(&c->root, &c->session.arena, c->session.options.json, err);
 }

@@ -59,7 +59,7 @@ int call_list(const struct module_root *root, struct arena *arena, bool json, st
     }
     if (module_each(root, arena, json ? put_object : put_line, &l, err) < 0) {
         message_error(err);
-        return 44;
+        return MODULE_EXIT_UNLOADED;
     }
     if (json) {
         json_end(&l.w, ']');

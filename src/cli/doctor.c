@@ -13,7 +13,6 @@
 
 #define OUTPUT_MAX (1024 * 1024)
 #define EXIT_LACKING 1
-#define EXIT_USAGE 2
 
 struct doctor_flags {
     bool json, help, profile_given;

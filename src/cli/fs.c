@@ -12,6 +12,7 @@
 #include "base/fd.h"
 #include "base/nearest.h"
 #include "base/text.h"
+#include "cli/message.h"
 
 #define ALIASES_MAX 64
 
@@ -27,7 +28,7 @@ static int refuse(const char *what, const char *subject, const char *remedy)
     char shown[512];
     text_escape(shown, sizeof shown, subject, strlen(subject));
     fprintf(stderr, "cordon: fs: %s '%s'\n  %s\n", what, shown, remedy);
-    return 2;
+    return EXIT_USAGE;
 }
 
 static int bad(const char *what, const char *subject)
@@ -149,7 +150,7 @@ static int unknown(const char *option)
 /* Options up to the method; the index of the method, 0 for help, or minus the exit status. */
 static int parse(struct settings *s, int argc, char **argv)
 {
-    int i = 1;
+    int i = 2;
     for (; i < argc && argv[i][0] == '-' && strcmp(argv[i], "--") != 0; i++) {
         if (take_flag(s, argv[i]))
             continue;
@@ -199,7 +200,7 @@ static int report(struct fs *fs, int rc)
     BUF_AUTO line = BUF_INIT((size_t)4 << 30);
     struct json_writer w = JSON_WRITER(&line, 0);
     if (rc == FS_USAGE)
-        return 2;
+        return EXIT_USAGE;
     if (rc == FS_DONE)
         return 0;
     if (rc < 0 && !fs->json) {
@@ -271,7 +272,7 @@ static int run(struct fs *fs, const struct settings *s)
         return unknown_method(fs->method);
     if (fs->count < m->min || fs->count > m->max) {
         fprintf(stderr, "cordon: fs %s: usage: %s %s\n", m->name, m->name, m->args);
-        return 2;
+        return EXIT_USAGE;
     }
     int rc = cordon_root_open(&s->root, &fs->root, &fs->err);
     if (rc < 0)

@@ -54,7 +54,7 @@ void fs_put_counters(struct json_writer *w, const struct cordon_root_counters *n
 
 /* ---- the command and its methods ---- */
 
-int cli_fs(int argc, char **argv); /* argv[0] is "fs"; the exit status */
+int cli_fs(int argc, char **argv); /* argv[1] is "fs"; the exit status */
 
 struct fs_method {
     const char *name;

@@ -28,26 +28,15 @@ struct command {
     int (*run)(int argc, char **argv);
 };
 
-static int run_policy(int argc, char **argv)
-{
-    return cli_policy(argc - 1, argv + 1);
-}
-
-static int run_fs(int argc, char **argv)
-{
-    return cli_fs(argc - 1, argv + 1);
-}
-
 static const struct command commands[] = {
     {"run", "run a command under a policy", cli_run},
     {"test", "run a test suite that can write beneath tests/ only", cli_test},
     {"audit", "find tests that would touch real files", cli_audit},
     {"call", "run a module: JSON in, JSON out", cli_call},
-    {"fs", "one file operation that cannot leave a directory", run_fs},
-    {"policy", "show, check, normalize policies; make one from effects", run_policy},
+    {"fs", "one file operation that cannot leave a directory", cli_fs},
+    {"policy", "show, check, normalize policies; make one from effects", cli_policy},
     {"doctor", "what this host can enforce, why not, and how to get it", cli_doctor},
 };
-#define STACK_MIN (128u * 1024)
 #define COMMAND_COUNT (sizeof commands / sizeof commands[0])
 
 static void put_help(void)
@@ -84,7 +73,7 @@ static int unknown(const char *name)
     snprintf(remedy, sizeof remedy, near != NULL ? "did you mean %s?" : "cordon --help lists them", near);
     err_remedy(&err, remedy);
     message_error(&err);
-    return 2;
+    return EXIT_USAGE;
 }
 
 /*
@@ -99,6 +88,8 @@ static void reserve_standard_streams(void)
             _exit(EXIT_SETUP);
     }
 }
+
+#define STACK_MIN (128u * 1024)
 
 /* With less the kernel would end us in the middle, without a word; there is no room for a message of ours. */
 static bool has_stack(void)
@@ -125,7 +116,7 @@ static int dispatch(int argc, char **argv)
         return cli_module_runner(argc, argv);
     if (argc < 2) {
         fprintf(stderr, "cordon: a command must follow\n  cordon --help lists them\n");
-        return 2;
+        return EXIT_USAGE;
     }
     if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
         printf("cordon %s\n", CORDON_VERSION);

@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 
+#define EXIT_USAGE 2   /* what was asked for is wrong */
 #define EXIT_SETUP 125 /* cordon itself failed */
 
 /* First of all: a run wipes the environment, which says whether colours are wanted. */

@@ -10,6 +10,7 @@
 #include "base/nearest.h"
 #include "base/text.h"
 #include "cli/input.h"
+#include "cli/message.h"
 #include "cli/option.h"
 #include "cli/policy_show.h"
 #include "sys/files.h"
@@ -293,7 +294,7 @@ static int read_arguments(struct command *c, bool reads, int argc, char **argv)
 
 static int dispatch(struct command *c, int argc, char **argv)
 {
-    const char *name = argc > 1 ? argv[1] : NULL;
+    const char *name = argc > 2 ? argv[2] : NULL;
     if (name != NULL && (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)) {
         put_help(&c->out);
         return 0;
@@ -301,7 +302,7 @@ static int dispatch(struct command *c, int argc, char **argv)
     int which = find_command(c, name);
     if (which < 0)
         return which;
-    int r = read_arguments(c, commands[which].reads, argc - 2, argv + 2);
+    int r = read_arguments(c, commands[which].reads, argc - 3, argv + 3);
     if (r < 0)
         return r;
     if (c->options.help) {
@@ -316,21 +317,16 @@ int cli_policy(int argc, char **argv)
     struct command c = {.options = {.profile = -1},
                         .arena = ARENA_INIT(POLICY_ARENA_BYTES),
                         .out = BUF_INIT(OUTPUT_MAX)};
-    char message[1536];
     int r = dispatch(&c, argc, argv);
-    if (c.out.failed)
-        r = err_set(&c.err, CORDON_ERROR_IO, CORDON_LAYER_NONE, ENOMEM, "print policy", "");
-    else if (c.out.len > 0 && fd_write_all(STDOUT_FILENO, c.out.data, c.out.len) < 0)
-        r = err_set(&c.err, CORDON_ERROR_IO, CORDON_LAYER_NONE, EIO, "write", "standard output");
+    const bool delivered = message_print(&c.out) == 0;
     if (r < 0) {
         const char *file = c.options.policy_spec != NULL ? c.options.policy_spec : c.input;
         if (c.err.kind == CORDON_ERROR_POLICY && file != NULL && strcmp(file, "-") != 0 &&
             strcmp(file, c.err.subject) != 0)
             doc_name(&c.err, file);
-        cordon_error_format(&c.err, message, sizeof message);
-        fprintf(stderr, "cordon: %s\n", message);
+        message_error(&c.err);
     }
     buf_free(&c.out);
     arena_free(&c.arena);
-    return r < 0 ? 2 : 0;
+    return r < 0 || !delivered ? EXIT_USAGE : 0;
 }

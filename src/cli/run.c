@@ -34,7 +34,7 @@ static int run(struct session *s, int argc, char **argv)
         r = session_open(s, argc, argv);
     if (r < 0) {
         message_error(err);
-        return 2;
+        return EXIT_USAGE;
     }
     s->input = s->options.stdin_none ? -1 : STDIN_FILENO;
     s->pass[0] = s->pass[1] = !s->options.json && !s->options.format_text;

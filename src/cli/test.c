@@ -15,7 +15,6 @@
 #include "project/runner.h"
 #include "report/report.h"
 
-#define EXIT_USAGE 2
 #define TEMPLATE_MAX (1024 * 1024)
 #define REPORT_MAX (64u * 1024 * 1024)
 
@@ -296,7 +295,7 @@ static int print_line(const char *text)
 {
     BUF_AUTO line = BUF_INIT(PATH_MAX * 2);
     buf_printf(&line, "%s\n", text);
-    return fd_write_all(STDOUT_FILENO, line.data, line.len) < 0 ? EXIT_SETUP : 0;
+    return message_print(&line) < 0 ? EXIT_SETUP : 0;
 }
 
 /* Nothing is made: the names are those that the run would get. */
@@ -308,7 +307,7 @@ static int dry_run(struct test *t)
     for (int i = 0; i < t->session.options.command_count; i++)
         buf_printf(&text, " %s", t->session.options.command[i]);
     buf_puts(&text, "\n\n");
-    if (text.failed || fd_write_all(STDOUT_FILENO, text.data, text.len) < 0)
+    if (message_print(&text) < 0)
         return EXIT_SETUP;
     return session_print_plan(&t->session);
 }

@@ -8,8 +8,6 @@
 #include "module/direct.h"
 #include "sys/process.h"
 
-#define EXIT_LOAD 44
-
 typedef char *module_call_fn(const char *input_json);
 
 static void failed(struct result *result, int rc, const char *id, const char *why)
@@ -41,7 +39,7 @@ void module_in_process(const char *path, const char *id, const char *input, size
     if (text == NULL)
         failed(result, 1, id, "out of memory");
     else if (function == NULL)
-        failed(result, EXIT_LOAD, id, dlerror());
+        failed(result, MODULE_EXIT_UNLOADED, id, dlerror());
     else if (answer == NULL)
         failed(result, 1, id, "it returned nothing");
     if (answer != NULL) {

@@ -16,6 +16,8 @@
 #define MANIFEST_MAX_BYTES POLICY_MAX_BYTES
 #define MANIFEST_MAX_WORDS 256 /* of a command */
 
+#define MODULE_EXIT_UNLOADED 44 /* the exit status if a module is missing or cannot be loaded */
+
 struct manifest {
     const char *id;
     const char *description; /* NULL: it has none */

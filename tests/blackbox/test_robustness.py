@@ -132,7 +132,8 @@ def test_a_small_stack(kib, rc):
 ANSWERS = {"result": ["run", "--json", "--", "true"], "text": ["run", "--format", "text", "--", "true"],
            "output": ["run", "--", "echo", "x"], "plan": ["run", "--dry-run", "--", "true"], "version": ["--version"],
            "help": ["--help"], "help of run": ["run", "--help"], "help of test": ["test", "--help"],
-           "help of call": ["call", "--help"], "help of fs": ["fs", "--help"], "policy": ["policy", "show"]}
+           "help of call": ["call", "--help"], "help of fs": ["fs", "--help"], "policy": ["policy", "show"],
+           "configuration": ["test", "--root", "/tmp", "--print-config"]}
 
 
 @pytest.mark.parametrize("where", ["full", "closed"])

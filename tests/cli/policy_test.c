@@ -39,7 +39,7 @@ static int run(const char *input, char **argv)
     return status;
 }
 
-#define RUN(input, ...) run(input, (char *[]){"policy", __VA_ARGS__, NULL})
+#define RUN(input, ...) run(input, (char *[]){"cordon", "policy", __VA_ARGS__, NULL})
 
 TEST(show_prints_a_table_and_the_files_of_etc)
 {
