@@ -318,7 +318,7 @@ const char *layer_bwrap_swapped(const struct plan *plan, int root)
         const int named = sys_open_without_links(step->source, O_PATH);
         if ((named == -ENOENT || named == -ENOTDIR) && (step->flags & STEP_OPTIONAL) != 0)
             continue;
-        const int shown = (int)sys_call(SYS_openat2, root, step->target, &how, sizeof how);
+        const int shown = sys_openat2(root, step->target, &how);
         const bool is_named = take_identity(named, &source);
         const bool is_shown = take_identity(shown, &inside);
         if (!is_named || !is_shown || source.st_dev != inside.st_dev || source.st_ino != inside.st_ino)

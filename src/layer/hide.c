@@ -7,17 +7,11 @@
 
 #include "base/fd.h"
 #include "layer/bind.h"
+#include "sys/entry.h"
 #include "sys/files.h"
 
 #define LIST_SIZE (64 * 1024)
 #define ANSWER_MAX 4096 /* patterns: as many as a policy may have */
-
-struct entry {
-    uint64_t inode, offset;
-    uint16_t size;
-    uint8_t type;
-    char name[];
-};
 
 struct walk {
     struct layer_hide *self;
@@ -156,8 +150,8 @@ static int look_at_list(struct walk *w, size_t index, int fd)
         if (n <= 0)
             return n == 0 || n == -ENOENT ? 0 : fail(w, n, "list", w->tree->dirs[index].path);
         for (long at = 0; at < n;) {
-            const struct entry *e = (const struct entry *)(const void *)(w->list + at);
-            at += e->size;
+            const struct sys_dirent *e = (const struct sys_dirent *)(const void *)(w->list + at);
+            at += e->reclen;
             if (strcmp(e->name, ".") == 0 || strcmp(e->name, "..") == 0)
                 continue;
             int r = look_at(w, index, fd, e->name, e->type, true);
@@ -212,7 +206,7 @@ static int open_dir(const struct walk *w, const char *path)
     const struct open_how how = {.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC,
                                  .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS |
                                             (w->tree->overlay ? (unsigned)RESOLVE_NO_XDEV : 0)};
-    return (int)sys_call(SYS_openat2, w->root, path[0] == '\0' ? "." : path, &how, sizeof how);
+    return sys_openat2(w->root, path[0] == '\0' ? "." : path, &how);
 }
 
 static int look_into(struct walk *w, size_t index)

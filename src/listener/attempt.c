@@ -8,6 +8,7 @@
 #include <sys/un.h>
 
 #include "listener/task.h"
+#include "sys/entry.h"
 #include "sys/files.h"
 
 /* Newer than Debian 12's headers; the same everywhere. */
@@ -66,7 +67,7 @@ static const struct form forms[] = {
     {SYS_truncate, ACT_TRUNCATE, "truncate", AT_NAME(NONE, 0), WITH(NONE, NONE, NONE), 0},
     {SYS_fchmod, ACT_MODE, MODE, AT_NAME(0, NONE), WITH(NONE, 1, NONE), 0},
     {SYS_fchmodat, ACT_MODE, MODE, AT_NAME(0, 1), WITH(NONE, 2, NONE), 0},
-    {CALL_fchmodat2, ACT_MODE, MODE, AT_NAME(0, 1), WITH(3, 2, NONE), 0},
+    {SYS_fchmodat2, ACT_MODE, MODE, AT_NAME(0, 1), WITH(3, 2, NONE), 0},
     {SYS_fchown, ACT_OWNER, OWNER, AT_NAME(0, NONE), WITH(NONE, NONE, 1), 0},
     {SYS_fchownat, ACT_OWNER, OWNER, AT_NAME(0, 1), WITH(4, NONE, 2), 0},
     {SYS_utimensat, ACT_TIMES, TIMES, AT_NAME(0, 1), WITH(3, NONE, 2), 0},

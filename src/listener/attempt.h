@@ -6,8 +6,6 @@
 
 #include "layer/notify.h"
 
-#define CALL_fchmodat2 452 /* newer than Debian 12's headers */
-
 enum act {
     ACT_OPEN,   /* flags as of open() */
     ACT_MAKE,   /* a new name: a directory, a node, a link, a socket */

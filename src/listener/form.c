@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "listener/task.h"
+#include "sys/entry.h"
 #include "sys/files.h"
 
 #define VALUE_MAX 65536u     /* XATTR_SIZE_MAX */
@@ -28,7 +29,7 @@ static bool flags_are_good(const struct attempt *a)
     case ACT_LINK:
         return sys_call(SYS_linkat, -1, name, -1, name, a->flags) == -EBADF;
     case ACT_MODE:
-        return a->flags == 0 || sys_call(CALL_fchmodat2, -1, name, a->mode, a->flags) == -EBADF;
+        return a->flags == 0 || sys_call(SYS_fchmodat2, -1, name, a->mode, a->flags) == -EBADF;
     case ACT_OWNER:
         return sys_call(SYS_fchownat, -1, name, -1, -1, a->flags) == -EBADF;
     case ACT_TIMES:

@@ -5,9 +5,9 @@
 #include <sys/stat.h>
 
 #include "listener/task.h"
+#include "sys/entry.h"
 #include "sys/files.h"
 
-#define NOREPLACE 1u /* RENAME_NOREPLACE */
 #define PERMISSIONS 0777u
 
 bool grant_matches(const char *pattern, const char *component, size_t len)
@@ -91,7 +91,7 @@ static enum grant_outcome find(struct cell *cell, const struct grant *grant, con
     cell->leaf = slash == NULL ? inside : slash + 1;
     if (slash != NULL)
         *slash = '\0';
-    cell->dir = (int)sys_call(SYS_openat2, grant->root, slash == NULL ? "." : inside, &how, sizeof how);
+    cell->dir = sys_openat2(grant->root, slash == NULL ? "." : inside, &how);
     return cell->dir >= 0 && as_seen(cell, spot) ? GRANT_ANSWERED : GRANT_CHANGED;
 }
 
@@ -150,7 +150,7 @@ static long rename_cell(const struct cell cells[2], const struct attempt *a)
     long r = type_of(&cells[0], &type);
     if (r < 0)
         return r;
-    if ((type != S_IFREG && type != S_IFDIR) || (a->flags & ~NOREPLACE) != 0)
+    if ((type != S_IFREG && type != S_IFDIR) || (a->flags & ~SYS_RENAME_NOREPLACE) != 0)
         return -EXDEV;
     return sys_call(SYS_renameat2, cells[0].dir, cells[0].leaf, cells[1].dir, cells[1].leaf, a->flags);
 }

@@ -10,12 +10,11 @@
 #include "listener/grant.h"
 #include "listener/rights.h"
 #include "listener/task.h"
+#include "sys/entry.h"
 #include "sys/files.h"
 #include "sys/pidfd.h"
 
 #define READONLY_FLAG 1 /* ST_RDONLY */
-#define NOREPLACE 1u    /* RENAME_NOREPLACE */
-#define EXCHANGE 2u     /* RENAME_EXCHANGE */
 #define NEITHER 3u      /* in O_ACCMODE: for ioctl() alone, neither to read nor to write */
 
 /* 0 if something stands there. */
@@ -76,21 +75,15 @@ static int take_away(const struct spot *spot, struct stat *st, const struct view
 /* ENOTEMPTY is how some programs learn that they must go into it first. */
 static int empty(int dir)
 {
-    struct entry {
-        uint64_t inode, offset;
-        unsigned short size;
-        unsigned char type;
-        char name[];
-    };
-    _Alignas(struct entry) char room[1024];
+    _Alignas(struct sys_dirent) char room[1024];
     int fd = sys_open(dir, ".", O_RDONLY | O_DIRECTORY, 0);
     long n = fd < 0 ? 0 : sys_call(SYS_getdents64, fd, room, sizeof room);
     sys_close(fd);
     for (long at = 0; at < n;) {
-        const struct entry *e = (const struct entry *)(const void *)(room + at);
+        const struct sys_dirent *e = (const struct sys_dirent *)(const void *)(room + at);
         if (strcmp(e->name, ".") != 0 && strcmp(e->name, "..") != 0)
             return ENOTEMPTY;
-        at += e->size;
+        at += e->reclen;
     }
     return 0;
 }
@@ -145,13 +138,13 @@ static int rename_name(const struct attempt *a, const struct spot spots[2], cons
     if (S_ISDIR(from.st_mode) && spots[1].dir >= 0 && is_beneath(&spots[1], &spots[0]))
         return EINVAL;
     if (spots[1].target < 0)
-        return absent(&spots[1]) != ENOENT || (a->flags & EXCHANGE) != 0
+        return absent(&spots[1]) != ENOENT || (a->flags & SYS_RENAME_EXCHANGE) != 0
                    ? absent(&spots[1])
                    : rights_access(view, spots[1].dir, W_OK | X_OK);
-    if ((a->flags & NOREPLACE) != 0)
+    if ((a->flags & SYS_RENAME_NOREPLACE) != 0)
         return EEXIST;
     error = take_away(&spots[1], &to, view);
-    return error != 0 || (a->flags & EXCHANGE) != 0 ? error : replace(&from, &to, &spots[1]);
+    return error != 0 || (a->flags & SYS_RENAME_EXCHANGE) != 0 ? error : replace(&from, &to, &spots[1]);
 }
 
 /*

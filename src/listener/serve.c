@@ -37,7 +37,7 @@ static bool read_note(const struct serve *s, int pid, char out[TEST_NAME_SIZE])
     while (count > 0)
         *p++ = digits[--count];
     *p = '\0';
-    int fd = (int)sys_call(SYS_openat2, s->view.root, path, &how, sizeof how);
+    int fd = sys_openat2(s->view.root, path, &how);
     if (fd < 0)
         return false;
     long n = sys_call(SYS_newfstatat, fd, "", &st, AT_EMPTY_PATH) == 0 && S_ISREG(st.st_mode)

@@ -24,10 +24,10 @@ void spot_release(struct spot *spot)
 static int open_in(const struct view *view, const char *path, uint64_t flags)
 {
     struct open_how how = {.flags = O_PATH | O_CLOEXEC | flags, .resolve = RESOLVE_IN_ROOT};
-    long r = -EAGAIN;
-    for (int i = 0; i < 4 && r == -EAGAIN; i++)
-        r = sys_call(SYS_openat2, view->root, path, &how, sizeof how);
-    return (int)r;
+    int fd = -EAGAIN;
+    for (int i = 0; i < 4 && fd == -EAGAIN; i++)
+        fd = sys_openat2(view->root, path, &how);
+    return fd;
 }
 
 /* The link of /proc that such a path begins with, which no other process can follow; its length. */

@@ -37,38 +37,37 @@ static void count(_Atomic uint64_t *counter)
 /* ---- openat2 ---- */
 
 /* True if the kernel's answer is final; else the walk has to find it. */
-static bool answered(int fd, int errnum)
+static bool answered(int fd)
 {
     /* EPERM may come from a filter or be honest: the walk meets an honest one again. EXDEV is a
      * link that leaves, or an absolute one that may map into the base. */
-    return fd >= 0 || (errnum != ENOSYS && errnum != EPERM && errnum != EXDEV && errnum != EAGAIN);
+    return fd != -ENOSYS && fd != -EPERM && fd != -EXDEV && fd != -EAGAIN;
 }
 
 static int try_openat2(const struct resolve_base *base, const char *name, int flags, mode_t mode,
                        int *out)
 {
-    struct sys_open_how how = {
+    struct open_how how = {
         .flags = (uint64_t)(unsigned)(flags | O_CLOEXEC),
         .mode = (flags & O_CREAT) != 0 ? mode & 07777 : 0,
-        .resolve = GUARD(beneath, SYS_RESOLVE_BENEATH) |
-                   GUARD(no_magiclinks, SYS_RESOLVE_NO_MAGICLINKS),
+        .resolve = (uint64_t)(GUARD(beneath, RESOLVE_BENEATH) | GUARD(no_magiclinks, RESOLVE_NO_MAGICLINKS)),
     };
     if (base->strict)
-        how.resolve |= GUARD(no_symlinks, SYS_RESOLVE_NO_SYMLINKS);
+        how.resolve |= (uint64_t)GUARD(no_symlinks, RESOLVE_NO_SYMLINKS);
     if (base->no_xdev)
-        how.resolve |= GUARD(no_xdev, SYS_RESOLVE_NO_XDEV);
+        how.resolve |= (uint64_t)GUARD(no_xdev, RESOLVE_NO_XDEV);
 
-    int fd = -1;
+    int fd = -EAGAIN;
     for (int i = 0; i < RETRIES_MAX; i++) {
         fd = sys_openat2(base->fd, *name != '\0' ? name : ".", &how);
         /* EAGAIN: a rename somewhere made the kernel unsure about a "..". */
-        if (fd >= 0 || (errno != EAGAIN && errno != EINTR))
+        if (fd != -EAGAIN && fd != -EINTR)
             break;
         count(&base->counts->retries);
     }
-    if (!answered(fd, errno))
+    if (!answered(fd))
         return false;
-    *out = fd >= 0 ? fd : -errno;
+    *out = fd;
     return true;
 }
 
@@ -536,9 +535,9 @@ int resolve_direct(const char *host, const char *name, int flags)
     char path[PATH_MAX];
     if (!join(host, name, path))
         return -ENAMETOOLONG;
-    struct sys_open_how how = {
+    struct open_how how = {
         .flags = (uint64_t)(unsigned)(flags | O_CLOEXEC),
-        .resolve = GUARD(direct_symlinks, SYS_RESOLVE_NO_SYMLINKS) | SYS_RESOLVE_NO_MAGICLINKS,
+        .resolve = (uint64_t)(GUARD(direct_symlinks, RESOLVE_NO_SYMLINKS) | RESOLVE_NO_MAGICLINKS),
     };
     return sys_openat2(AT_FDCWD, path, &how);
 }

@@ -32,7 +32,7 @@ static int find(const struct plan *plan, int root, const char *candidate)
     path[front] = '/';
     memcpy(path + front + 1, candidate, rest + 1);
     struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT};
-    return (int)sys_call(SYS_openat2, root, path, &how, sizeof how);
+    return sys_openat2(root, path, &how);
 }
 
 /* The file names an interpreter or loader. Only asked when its exec has failed: nothing has run that could change it. */

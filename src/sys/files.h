@@ -2,7 +2,6 @@
 #pragma once
 
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -10,12 +9,10 @@
 #include <sys/statfs.h>
 
 #include "sys/call.h"
+#include "sys/openat2.h"
 
 #ifndef SYS_close_range
 #define SYS_close_range 436
-#endif
-#ifndef SYS_openat2
-#define SYS_openat2 437
 #endif
 
 static inline int sys_open(int dir, const char *path, int flags, unsigned mode)
@@ -28,7 +25,7 @@ static inline int sys_open_in_root(int root, const char *path, uint64_t flags)
 {
     struct open_how how = {.flags = flags | O_CLOEXEC,
                            .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
-    return (int)sys_call(SYS_openat2, root, path, &how, sizeof how);
+    return sys_openat2(root, path, &how);
 }
 
 /* An absolute path, strictly: a link anywhere on the way is ELOOP. */
@@ -36,7 +33,7 @@ static inline int sys_open_without_links(const char *path, uint64_t flags)
 {
     struct open_how how = {.flags = flags | O_CLOEXEC,
                            .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
-    return (int)sys_call(SYS_openat2, AT_FDCWD, path, &how, sizeof how);
+    return sys_openat2(AT_FDCWD, path, &how);
 }
 
 /* For calls that want a name: this one leads to exactly the descriptor. Returns its length. */
