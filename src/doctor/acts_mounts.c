@@ -100,7 +100,7 @@ void act_mount_setattr(struct attempt *a)
     struct statfs fs = {0};
     if (attempt_failed(a, sys_fstatfs(tree, &fs), "fstatfs"))
         return;
-    attempt_failed(a, (fs.f_flags & 1 /* ST_RDONLY */) != 0 ? 0 : -EROFS, "see it read-only");
+    attempt_failed(a, (fs.f_flags & ST_RDONLY) != 0 ? 0 : -EROFS, "see it read-only");
 }
 
 /* A user namespace for an id-mapped mount: a descriptor, or -errno. */

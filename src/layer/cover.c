@@ -13,8 +13,6 @@
 #define BOX "proc" /* procfs is mounted over it later: nobody inside can get at the box then */
 #define BLANK_FILE "file"
 #define BLANK_DIR "dir"
-#define ST_RDONLY_FLAG 0x0001
-#define ST_NOEXEC_FLAG 0x0008
 
 static int fail(struct cordon_error *err, long r, const char *what, const char *subject)
 {
@@ -136,7 +134,7 @@ static unsigned long flags_of(int tree)
 {
     struct statfs fs = {0};
     sys_fstatfs(tree, &fs);
-    return MS_RDONLY | MS_NOSUID | MS_NODEV | ((fs.f_flags & ST_NOEXEC_FLAG) != 0 ? MS_NOEXEC : 0);
+    return MS_RDONLY | MS_NOSUID | MS_NODEV | ((fs.f_flags & ST_NOEXEC) != 0 ? MS_NOEXEC : 0);
 }
 
 static long mount_overlay(int layer, int tree)
@@ -161,7 +159,7 @@ static bool is_readonly(const char *target)
     int fd = sys_open_in_root(AT_FDCWD, target, O_PATH);
     long r = fd < 0 ? fd : sys_fstatfs(fd, &fs);
     sys_close(fd);
-    return r == 0 && (fs.f_flags & ST_RDONLY_FLAG) != 0;
+    return r == 0 && (fs.f_flags & ST_RDONLY) != 0;
 }
 
 static long overlay_tree(int box, const char *name, const struct hide_tree *tree, bool *readonly)

@@ -11,7 +11,6 @@
 #include "sys/statx.h"
 
 #define TMPFS_MAGIC 0x01021994
-#define ST_RDONLY_FLAG 0x0001
 
 static int fail(struct cordon_error *err, long r, const char *what, const char *subject)
 {
@@ -163,7 +162,7 @@ static int bind_tree(const struct plan_step *step, int prepared, bool *readonly,
     sys_close(target);
     if ((step->flags & STEP_RDONLY) != 0) {
         struct statfs fs = {0};
-        *readonly = *readonly && sys_fstatfs(tree, &fs) == 0 && (fs.f_flags & ST_RDONLY_FLAG) != 0;
+        *readonly = *readonly && sys_fstatfs(tree, &fs) == 0 && (fs.f_flags & ST_RDONLY) != 0;
     }
     sys_close(tree);
     if (mismatch) /* the kernel says no more than EINVAL */
@@ -345,14 +344,14 @@ static int seal(const struct plan *plan, struct cordon_error *err)
 static bool is_readonly(const char *path)
 {
     struct statfs fs = {0};
-    return sys_call(SYS_statfs, path, &fs) == 0 && (fs.f_flags & ST_RDONLY_FLAG) != 0;
+    return sys_call(SYS_statfs, path, &fs) == 0 && (fs.f_flags & ST_RDONLY) != 0;
 }
 
 static bool is_own_dev(void)
 {
     struct statfs fs = {0};
     return sys_call(SYS_statfs, "/dev", &fs) == 0 && fs.f_type == TMPFS_MAGIC &&
-           (fs.f_flags & ST_RDONLY_FLAG) != 0;
+           (fs.f_flags & ST_RDONLY) != 0;
 }
 
 /*

@@ -14,7 +14,6 @@
 #include "sys/files.h"
 #include "sys/pidfd.h"
 
-#define READONLY_FLAG 1 /* ST_RDONLY */
 #define NEITHER 3u      /* in O_ACCMODE: for ioctl() alone, neither to read nor to write */
 
 /* 0 if something stands there. */
@@ -218,7 +217,7 @@ static int outside(const struct view *view, const struct spot *spot)
     if (fd < 0)
         return view->plan->switch_user ? 0 : -fd;
     int error = 0;
-    if (sys_fstatfs(fd, &fs) == 0 && (fs.f_flags & READONLY_FLAG) != 0)
+    if (sys_fstatfs(fd, &fs) == 0 && (fs.f_flags & ST_RDONLY) != 0)
         error = EROFS;
     else if (!view->plan->switch_user && spot->dir >= 0)
         error = (int)-sys_call(SYS_faccessat2, fd, "", W_OK, AT_EMPTY_PATH);

@@ -10,7 +10,6 @@
 
 #define FULL_SIZE (2 * PATH_MAX)
 #define LINKS_MAX 8 /* that lead to nothing yet, one behind the other */
-#define READONLY_FLAG 1 /* ST_RDONLY */
 #define PROC_MAGIC 0x9fa0
 
 void spot_release(struct spot *spot)
@@ -209,7 +208,7 @@ bool view_writable(const struct view *view, int fd)
     struct statfs fs = {0};
     if (sys_fstatfs(fd, &fs) < 0 || fs.f_type == PROC_MAGIC) /* which has rules of its own */
         return true;
-    if ((fs.f_flags & READONLY_FLAG) != 0)
+    if ((fs.f_flags & ST_RDONLY) != 0)
         return false;
     return !view->plan->bare || ruled_writable(view->plan, fd);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
+#include <sys/statvfs.h> /* ST_*: the bits of f_flags */
 
 #include "sys/call.h"
 #include "sys/openat2.h"
