@@ -28,17 +28,11 @@ static void pids(struct plan_build *b)
         claim_cannot(c, "neither a pids cgroup nor a limit for each user");
 }
 
-static void limits(struct plan_build *b)
+static void cpu_time(struct plan_build *b)
 {
-    struct plan *plan = b->plan;
-    const struct policy_limits *asked = &b->policy.limits;
-    struct plan_claim *c = &plan->claims[CAP_WALL_TIME];
-
-    c->requested = asked->wall_ms != POLICY_UNLIMITED;
-    claim_holds(c, "supervisor timer", PROOF_TIMER | PROOF_PIDNS);
-
-    c = &plan->claims[CAP_CPU_TIME];
-    c->requested = asked->cpu_ms != POLICY_UNLIMITED;
+    const struct plan *plan = b->plan;
+    struct plan_claim *c = &b->plan->claims[CAP_CPU_TIME];
+    c->requested = b->policy.limits.cpu_ms != POLICY_UNLIMITED;
     if (plan->cgroup.cpu_usage)
         claim_holds(c, cgroup_name(b, CGROUP_CPUACCT), PROOF_CGROUP);
     else if (plan->watch_cpu && plan->seccomp == SECCOMP_OFF)
@@ -47,16 +41,13 @@ static void limits(struct plan_build *b)
         claim_holds(c, "sampling", PROOF_WATCHER | PROOF_SECCOMP);
     else
         claim_cannot(c, "no cgroup and no watcher");
+}
 
-    c = &plan->claims[CAP_CPU_RATE];
-    c->requested = asked->cpus > 0;
-    if (plan->cgroup.cpu_quota_us != 0)
-        claim_holds(c, cgroup_name(b, CGROUP_CPU), PROOF_CGROUP);
-    else
-        claim_cannot(c, "no cpu cgroup that this caller may write");
-
-    c = &plan->claims[CAP_MEMORY];
-    c->requested = asked->mem_bytes != POLICY_UNLIMITED;
+static void memory(struct plan_build *b)
+{
+    const struct plan *plan = b->plan;
+    struct plan_claim *c = &b->plan->claims[CAP_MEMORY];
+    c->requested = b->policy.limits.mem_bytes != POLICY_UNLIMITED;
     if (plan->cgroup.mem_bytes != POLICY_UNLIMITED && plan->seccomp == SECCOMP_OFF && b->request->host->huge_pages)
         claim_partly(c, cgroup_name(b, CGROUP_MEMORY), PROOF_CGROUP,
                      "without a filter huge pages can be had, which the cgroup does not count");
@@ -68,8 +59,27 @@ static void limits(struct plan_build *b)
         claim_holds(c, "watcher", PROOF_WATCHER | PROOF_SECCOMP);
     else
         claim_cannot(c, "no memory cgroup that this caller may write, and no watcher");
+}
 
+static void limits(struct plan_build *b)
+{
+    struct plan *plan = b->plan;
+    const struct policy_limits *asked = &b->policy.limits;
+    struct plan_claim *c = &plan->claims[CAP_WALL_TIME];
+
+    c->requested = asked->wall_ms != POLICY_UNLIMITED;
+    claim_holds(c, "supervisor timer", PROOF_TIMER | PROOF_PIDNS);
+    cpu_time(b);
+
+    c = &plan->claims[CAP_CPU_RATE];
+    c->requested = asked->cpus > 0;
+    if (plan->cgroup.cpu_quota_us != 0)
+        claim_holds(c, cgroup_name(b, CGROUP_CPU), PROOF_CGROUP);
+    else
+        claim_cannot(c, "no cpu cgroup that this caller may write");
+    memory(b);
     pids(b);
+
     c = &plan->claims[CAP_OPEN_FILES];
     c->requested = asked->nofile != POLICY_UNLIMITED;
     if (plan->nofile != 0)
@@ -137,6 +147,27 @@ static void network(struct plan_build *b)
         claim_holds(c, "ipc namespace, keyring", PROOF_IPCNS | PROOF_KEYRING);
 }
 
+static void privileges(struct plan_build *b)
+{
+    const struct plan *plan = b->plan;
+    struct plan_claim *c = &b->plan->claims[CAP_PRIVILEGES];
+    const bool writes = b->policy.rw.count > 0 || b->policy.rw_cwd || b->policy.work == WORK_HOST;
+    /* The limit on namespaces inside is set in a procfs of its own; else the filter refuses them. */
+    const bool filtered = (plan->host_proc || !plan->pidns) && plan->seccomp != SECCOMP_OFF;
+
+    c->requested = true;
+    if (!plan->drop_caps)
+        claim_cannot(c, "capabilities inside the user namespace are kept");
+    else if (plan->seccomp == SECCOMP_OFF && writes)
+        claim_cannot(c, "without the filter a set-user-ID file can be left in a writable bind");
+    else
+        claim_holds(c, "user namespace",
+                    PROOF_USERNS | PROOF_NO_CAPS | PROOF_BOUNDING | PROOF_NO_NEW_PRIVS | PROOF_IDENTITY |
+                        (filtered ? PROOF_SECCOMP : PROOF_NO_NESTING));
+    if (c->mechanism != NULL && plan->switch_user && plan->own_tree && plan->fs_mode == FS_GUARD)
+        c->proof |= PROOF_MAPPED;
+}
+
 static void processes(struct plan_build *b)
 {
     struct plan *plan = b->plan;
@@ -147,23 +178,7 @@ static void processes(struct plan_build *b)
         claim_holds(c, "seccomp", PROOF_SECCOMP);
     else
         claim_cannot(c, "no filter");
-
-    c = &plan->claims[CAP_PRIVILEGES];
-    c->requested = true;
-    if (plan->drop_caps && plan->seccomp == SECCOMP_OFF &&
-        (b->policy.rw.count > 0 || b->policy.rw_cwd || b->policy.work == WORK_HOST))
-        claim_cannot(c, "without the filter a set-user-ID file can be left in a writable bind");
-    else if (plan->drop_caps) {
-        /* The limit on namespaces inside is set in a procfs of its own; else the filter refuses them. */
-        claim_holds(c, "user namespace",
-                    PROOF_USERNS | PROOF_NO_CAPS | PROOF_BOUNDING | PROOF_NO_NEW_PRIVS | PROOF_IDENTITY |
-                        ((plan->host_proc || !plan->pidns) && plan->seccomp != SECCOMP_OFF ? PROOF_SECCOMP
-                                                                                         : PROOF_NO_NESTING));
-        if (plan->switch_user && plan->own_tree && plan->fs_mode == FS_GUARD)
-            c->proof |= PROOF_MAPPED;
-    } else {
-        claim_cannot(c, "capabilities inside the user namespace are kept");
-    }
+    privileges(b);
 
     c = &plan->claims[CAP_ENVIRONMENT];
     c->requested = true;
