@@ -267,6 +267,26 @@ static void search_v2(const char *mount, const char *own, int r, struct place *b
     }
 }
 
+/* One controller at the place that was found, or why it is not to be had there. */
+static void tell(struct host_cgroup_controller *c, enum cgroup_controller which, const struct place *best)
+{
+    const char *name = cgroup_controller_name(which);
+    const unsigned bit = 1U << which;
+    /* Every group of v2 counts cpu time, whatever is enabled. */
+    if (which != CGROUP_CPUACCT && (best->crowded & ~best->controllers & bit) != 0) {
+        missing(c, "the caller's cgroup can give the %s controller only to a caller that is "
+                   "alone in it, and holds other processes", name);
+    } else if (which != CGROUP_CPUACCT && (best->controllers & bit) == 0) {
+        missing(c, "the %s controller is not enabled in a cgroup that uid %u may write", name,
+                (unsigned)geteuid());
+    } else {
+        c->version = CGROUP_V2;
+        c->route = best->route;
+        c->hierarchy = 0;
+        memcpy(c->dir, best->dir, sizeof c->dir);
+    }
+}
+
 static void probe_v2(const struct cgroup_source *source, struct host_cgroup *out)
 {
     char mount[PATH_SIZE];
@@ -290,29 +310,12 @@ static void probe_v2(const struct cgroup_source *source, struct host_cgroup *out
 
     for (unsigned i = 0; i < CGROUP_CONTROLLER_COUNT; i++) {
         struct host_cgroup_controller *c = &out->controllers[i];
-        const char *name = cgroup_controller_name((enum cgroup_controller)i);
-        if (best.rank < 0) {
-            if (!present)
-                missing(c, "no cgroup file system is mounted on %s", source->root);
-            else
-                explain(c, -r, name);
-            continue;
-        }
-        /* Every group of v2 counts cpu time, whatever is enabled. */
-        if (i != CGROUP_CPUACCT && (best.crowded & ~best.controllers & 1U << i) != 0) {
-            missing(c, "the caller's cgroup can give the %s controller only to a caller that is "
-                       "alone in it, and holds other processes", name);
-            continue;
-        }
-        if (i != CGROUP_CPUACCT && (best.controllers & 1U << i) == 0) {
-            missing(c, "the %s controller is not enabled in a cgroup that uid %u may write", name,
-                    (unsigned)geteuid());
-            continue;
-        }
-        c->version = CGROUP_V2;
-        c->route = best.route;
-        c->hierarchy = 0;
-        memcpy(c->dir, best.dir, sizeof c->dir);
+        if (best.rank >= 0)
+            tell(c, (enum cgroup_controller)i, &best);
+        else if (present)
+            explain(c, -r, cgroup_controller_name((enum cgroup_controller)i));
+        else
+            missing(c, "no cgroup file system is mounted on %s", source->root);
     }
 }
 
