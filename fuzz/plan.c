@@ -55,11 +55,18 @@ static const char *path(struct choices *c, struct arena *arena)
     return policy_normalize_path(arena, at);
 }
 
+/* Beneath a private /work there may be binds, beneath one of the host's there may be none. */
+static bool hidden_by_work(const struct policy *p, const char *target)
+{
+    return p->work == WORK_HOST ? policy_path_beneath(target, "/work")
+                                : p->work == WORK_PRIVATE && strcmp(target, "/work") == 0;
+}
+
 /* Targets that policy_validate() refuses are left out: nobody compiles them. */
 static bool refused(const struct policy_binds *list, const struct policy *p, const char *target)
 {
     if (target[1] == '\0' || policy_path_beneath(target, "/proc") || policy_path_beneath(target, "/dev") ||
-        (p->work != WORK_NONE && policy_path_beneath(target, "/work")))
+        hidden_by_work(p, target))
         return true;
     for (size_t k = 0; k < list->count; k++) {
         if (strcmp(list->items[k].sandbox, target) == 0)
