@@ -11,172 +11,117 @@
 
 #include "base/fd.h"
 #include "base/nearest.h"
-#include "base/text.h"
 #include "cli/message.h"
+#include "cli/option.h"
 
 #define ALIASES_MAX 64
+#define HELP_MAX (64 * 1024)
+#define EXIT_FAILED 1
 
 struct settings {
     struct cordon_root_options root;
     const char *aliases[ALIASES_MAX];
     const char *log;
-    bool json, stats, help;
+    bool leaf_links_act, json, stats, help;
 };
 
-static int refuse(const char *what, const char *subject, const char *remedy)
+/* ---- options ---- */
+
+/* A bit of the root's flags; detail: which. */
+static int apply_bit(const struct option_use *use, const char *value)
 {
-    char shown[512];
-    text_escape(shown, sizeof shown, subject, strlen(subject));
-    fprintf(stderr, "cordon: fs: %s '%s'\n  %s\n", what, shown, remedy);
-    return EXIT_USAGE;
-}
-
-static int bad(const char *what, const char *subject)
-{
-    return refuse(what, subject, "see 'cordon fs --help'");
-}
-
-static void help(void)
-{
-    fputs("usage: cordon fs --root DIR [OPTION...] METHOD [ARG...]\n\n"
-          "One file operation that cannot leave DIR, whatever happens to the tree meanwhile.\n\n"
-          "  --root DIR             the home: relative paths, and those under an alias\n"
-          "  --home-alias PATH      another absolute name of the home (default: /root)\n"
-          "  --scratch DIR          what /scratch/... names\n"
-          "  --rootfs DIR           what other absolute paths name (default: the home)\n"
-          "  --rustic-repo DIR      where rustic keeps the backups\n"
-          "  --host NAME            whose backups and edits these are (default: global)\n"
-          "  --readonly             refuse every change\n"
-          "  --strict               follow no link at all\n"
-          "  --no-xdev              enter no mount inside a base\n"
-          "  --allow-hardlink       open the gate of link\n"
-          "  --allow-symlink        open the gate of symlink\n"
-          "  --leaf-links act       act on links that lead outside instead of refusing them\n"
-          "  --unsafe               no containment; links lead anywhere\n"
-          "  --sync none|data|full  what is on disk when a write returns (default: none)\n"
-          "  --json                 print {\"ok\": ...}; bytes as base64\n"
-          "  --log FILE             append each refusal as a line of JSON\n"
-          "  --stats                print counters on standard error\n"
-          "  --help                 this text\n\n"
-          "OPTIONS and lists are JSON; DATA '-' is standard input. Methods:\n\n",
-          stdout);
-    for (size_t i = 0; i < fs_method_count; i++)
-        printf("  %s%s%s\n", fs_methods[i].name, *fs_methods[i].args != '\0' ? " " : "",
-               fs_methods[i].args);
-}
-
-struct flag {
-    const char *name;
-    uint32_t bit;
-};
-
-static const struct flag flags[] = {
-    {"--readonly", CORDON_ROOT_READONLY},
-    {"--strict", CORDON_ROOT_STRICT},
-    {"--no-xdev", CORDON_ROOT_NO_XDEV},
-    {"--allow-hardlink", CORDON_ROOT_ALLOW_HARDLINK},
-    {"--allow-symlink", CORDON_ROOT_ALLOW_SYMLINK},
-    {"--unsafe", CORDON_ROOT_UNSAFE},
-};
-
-static bool take_flag(struct settings *s, const char *arg)
-{
-    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
-        if (strcmp(arg, flags[i].name) == 0) {
-            s->root.flags |= flags[i].bit;
-            return true;
-        }
-    }
-    bool *const other = strcmp(arg, "--json") == 0    ? &s->json
-                        : strcmp(arg, "--stats") == 0 ? &s->stats
-                        : strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0 ? &s->help
-                                                                               : NULL;
-    if (other != NULL)
-        *other = true;
-    return other != NULL;
-}
-
-/* 0, or the exit status. */
-static int take_value(struct settings *s, const char *name, const char *value)
-{
-    static const char *const syncs[] = {"none", "data", "full"};
-    if (strcmp(name, "--root") == 0)
-        s->root.home = value;
-    else if (strcmp(name, "--scratch") == 0)
-        s->root.scratch = value;
-    else if (strcmp(name, "--rootfs") == 0)
-        s->root.rootfs = value;
-    else if (strcmp(name, "--rustic-repo") == 0)
-        s->root.rustic_repo = value;
-    else if (strcmp(name, "--host") == 0)
-        s->root.host = value;
-    else if (strcmp(name, "--log") == 0)
-        s->log = value;
-    else if (strcmp(name, "--home-alias") == 0 && value[0] == '/' &&
-             s->root.home_alias_count < ALIASES_MAX)
-        s->aliases[s->root.home_alias_count++] = value;
-    else if (strcmp(name, "--leaf-links") == 0 && strcmp(value, "act") == 0)
-        s->root.flags |= CORDON_ROOT_LEAF_LINKS_ACT;
-    else if (strcmp(name, "--sync") == 0) {
-        uint32_t i = 0;
-        while (i < 3 && strcmp(value, syncs[i]) != 0)
-            i++;
-        s->root.sync = i;
-        return i < 3 ? 0 : bad("unknown value of --sync", value);
-    } else {
-        return bad("bad value of an option", value);
-    }
+    const uint32_t *bit = use->option->detail;
+    (void)value;
+    ((struct settings *)use->target)->root.flags |= *bit;
     return 0;
 }
 
-static const char *const valued[] = {"--root", "--scratch", "--rootfs", "--home-alias",
-                                     "--leaf-links", "--log", "--sync", "--host",
-                                     "--rustic-repo"};
-static const size_t valued_count = sizeof valued / sizeof valued[0];
-
-static int unknown(const char *option)
+static int apply_alias(const struct option_use *use, const char *value)
 {
-    char remedy[64];
-    const char *near = nearest_word(option, valued, valued_count, sizeof valued[0]);
-    const char *flag = nearest_word(option, &flags[0].name, sizeof flags / sizeof flags[0], sizeof flags[0]);
-    if (near == NULL || (flag != NULL && nearest_distance(option, flag) < nearest_distance(option, near)))
-        near = flag;
-    if (near == NULL)
-        return bad("unknown option", option);
-    snprintf(remedy, sizeof remedy, "did you mean %s?", near);
-    return refuse("unknown option", option, remedy);
+    struct settings *s = use->target;
+    if (value[0] != '/')
+        return option_not(use, value, "an absolute path", NULL);
+    if (s->root.home_alias_count == ALIASES_MAX)
+        return option_refuse(use, "there are 64 of them already", NULL);
+    s->aliases[s->root.home_alias_count++] = value;
+    return 0;
 }
 
-/* Options up to the method; the index of the method, 0 for help, or minus the exit status. */
-static int parse(struct settings *s, int argc, char **argv)
+static const char *const sync_names[] = {
+    [CORDON_ROOT_SYNC_NONE] = "none", [CORDON_ROOT_SYNC_DATA] = "data", [CORDON_ROOT_SYNC_FULL] = "full"};
+static const struct policy_words sync_words = {sync_names, 3};
+
+#define OPT(field) offsetof(struct settings, field)
+#define BIT(flag) apply_bit, 0, &(const uint32_t){flag}
+
+static const struct option option_items[] = {
+    {"root", "DIR", "the home: relative paths, and those under an alias", option_string, OPT(root.home), NULL, false},
+    {"home-alias", "PATH", "another absolute name of the home (default: /root)", apply_alias, 0, NULL, false},
+    {"scratch", "DIR", "what /scratch/... names", option_string, OPT(root.scratch), NULL, false},
+    {"rootfs", "DIR", "what other absolute paths name (default: the home)", option_string, OPT(root.rootfs), NULL,
+     false},
+    {"rustic-repo", "DIR", "where rustic keeps the backups", option_string, OPT(root.rustic_repo), NULL, false},
+    {"host", "NAME", "whose backups and edits these are (default: global)", option_string, OPT(root.host), NULL, false},
+    {"readonly", NULL, "refuse every change", BIT(CORDON_ROOT_READONLY), false},
+    {"strict", NULL, "follow no link at all", BIT(CORDON_ROOT_STRICT), false},
+    {"no-xdev", NULL, "enter no mount inside a base", BIT(CORDON_ROOT_NO_XDEV), false},
+    {"allow-hardlink", NULL, "open the gate of link", BIT(CORDON_ROOT_ALLOW_HARDLINK), false},
+    {"allow-symlink", NULL, "open the gate of symlink", BIT(CORDON_ROOT_ALLOW_SYMLINK), false},
+    {"leaf-links", "act", "act on links that lead outside instead of refusing them", option_only_word,
+     OPT(leaf_links_act), "act", false},
+    {"unsafe", NULL, "no containment; links lead anywhere", BIT(CORDON_ROOT_UNSAFE), false},
+    {"sync", "none|data|full", "what is on disk when a write returns (default: none)", option_word, OPT(root.sync),
+     &sync_words, false},
+    {"json", NULL, "print {\"ok\": ...}; bytes as base64", option_flag, OPT(json), NULL, false},
+    {"log", "FILE", "append each refusal as a line of JSON", option_string, OPT(log), NULL, false},
+    {"stats", NULL, "print counters on standard error", option_flag, OPT(stats), NULL, false},
+    {"help", NULL, "this text", option_flag, OPT(help), NULL, false},
+};
+
+static int put_help(void)
 {
-    int i = 2;
-    for (; i < argc && argv[i][0] == '-' && strcmp(argv[i], "--") != 0; i++) {
-        if (take_flag(s, argv[i]))
-            continue;
-        size_t name_len = strcspn(argv[i], "=");
-        size_t k = 0;
-        while (k < valued_count && (strncmp(argv[i], valued[k], name_len) != 0 ||
-                         strlen(valued[k]) != name_len))
-            k++;
-        if (k == valued_count)
-            return -unknown(argv[i]);
-        const char *value = argv[i][name_len] == '=' ? argv[i] + name_len + 1 : argv[++i];
-        if (i >= argc || value == NULL)
-            return -bad("an option needs a value:", valued[k]);
-        int rc = take_value(s, valued[k], value);
-        if (rc != 0)
-            return -rc;
-    }
-    i += i < argc && strcmp(argv[i], "--") == 0;
-    if (s->help)
-        return 0;
+    const struct option_table table = OPTION_TABLE(option_items, NULL);
+    BUF_AUTO text = BUF_INIT(HELP_MAX);
+    buf_puts(&text, "usage: cordon fs --root DIR [OPTION...] METHOD [ARG...]\n\n"
+                    "One file operation that cannot leave DIR, whatever happens to the tree meanwhile.\n\n");
+    option_help(&table, &text);
+    buf_puts(&text, "\nOPTIONS and lists are JSON; DATA '-' is standard input. Methods:\n\n");
+    for (size_t i = 0; i < fs_method_count; i++)
+        buf_printf(&text, "  %s%s%s\n", fs_methods[i].name, *fs_methods[i].args != '\0' ? " " : "",
+                   fs_methods[i].args);
+    return message_print(&text) < 0 ? EXIT_SETUP : 0;
+}
+
+static int usage_error(struct cordon_error *err, const char *what, const char *subject, const char *why,
+                       const char *remedy)
+{
+    int r = err_set(err, CORDON_ERROR_USAGE, CORDON_LAYER_ROOTED, EINVAL, what, subject);
+    err_why(err, why);
+    err_remedy(err, remedy);
+    return r;
+}
+
+/* The index of the method, or -errno. */
+static int read_options(struct settings *s, int argc, char **argv, struct cordon_error *err)
+{
+    static const char example[] = "as in: cordon fs --root DIR readdir .";
+    const struct option_table table = OPTION_TABLE(option_items, s);
+    const struct option_walk walk = {.tables = &table, .table_count = 1};
+    int n = option_walk(&walk, argc, argv, err);
+    if (n < 0 || s->help)
+        return n;
+    n += n < argc && strcmp(argv[n], "--") == 0;
     if (s->root.home == NULL)
-        return -bad("needs", "--root DIR");
-    if (i >= argc)
-        return -bad("needs", "METHOD");
-    return i;
+        return usage_error(err, "read option", "--root", "it is missing", example);
+    if (n == argc)
+        return usage_error(err, "read method", "", "it is missing", example);
+    if (s->root.home_alias_count > 0)
+        s->root.home_aliases = s->aliases;
+    s->root.flags |= s->leaf_links_act ? (uint32_t)CORDON_ROOT_LEAF_LINKS_ACT : 0;
+    return n;
 }
+
+/* ---- what is said ---- */
 
 static void log_denial(void *user, const struct cordon_root_denial *d)
 {
@@ -194,46 +139,49 @@ static void log_denial(void *user, const struct cordon_root_denial *d)
     fd_write_all(fd, line.data, line.len); /* one write: lines of several processes do not mix */
 }
 
-/* Prints the outcome; the exit status. */
-static int report(struct fs *fs, int rc)
+/* {"ok": ...}, with the value or the error. */
+static void put_outcome(const struct fs *fs, int rc, struct buf *out)
 {
-    BUF_AUTO line = BUF_INIT((size_t)4 << 30);
-    struct json_writer w = JSON_WRITER(&line, 0);
+    struct json_writer w = JSON_WRITER(out, 0);
+    json_begin(&w, '{');
+    json_put_bool(&w, "ok", rc == 0);
+    json_key(&w, rc < 0 ? "error" : "value");
+    if (rc < 0)
+        fs_put_error(&w, &fs->err);
+    else if (fs->out.len > 0)
+        json_raw(&w, fs->out.data, fs->out.len);
+    else
+        json_null(&w);
+    json_end(&w, '}');
+    buf_puts(out, "\n");
+}
+
+/* Errors name what was asked for and no path of the host's: "no such file" may mean the root. */
+static void explain(const struct settings *s)
+{
+    struct stat st;
+    if (stat(s->root.home, &st) < 0 || !S_ISDIR(st.st_mode))
+        fputs("  the directory that --root names does not exist\n", stderr);
+}
+
+/* The exit status. */
+static int report(struct fs *fs, int rc, const struct settings *s)
+{
+    BUF_AUTO text = BUF_INIT((size_t)4 << 30);
     if (rc == FS_USAGE)
         return EXIT_USAGE;
     if (rc == FS_DONE)
         return 0;
     if (rc < 0 && !fs->json) {
-        fputs("cordon: fs ", stderr);
-        fputs(fs->method, stderr);
-        fputs(": ", stderr);
-        fs_put_line(&line, fs->err.message);
-        fwrite(line.data, 1, line.len, stderr);
-        return 1;
+        buf_printf(&text, "cordon: fs %s: ", fs->method);
+        fs_put_line(&text, fs->err.message);
+        (void)fd_write_all(STDERR_FILENO, text.data, text.len);
+        explain(s);
+        return EXIT_FAILED;
     }
-    if (fs->json) {
-        json_begin(&w, '{');
-        json_put_bool(&w, "ok", rc == 0);
-        if (rc < 0) {
-            json_key(&w, "error");
-            fs_put_error(&w, &fs->err);
-        } else {
-            json_key(&w, "value");
-            if (fs->out.len > 0)
-                json_raw(&w, fs->out.data, fs->out.len);
-            else
-                json_null(&w);
-        }
-        json_end(&w, '}');
-        buf_puts(&line, "\n");
-    } else {
-        buf_append(&line, fs->out.data, fs->out.len);
-    }
-    if (line.failed || fd_write_all(STDOUT_FILENO, line.data, line.len) < 0) {
-        fprintf(stderr, "cordon: fs %s: cannot write the result\n", fs->method);
-        return 1;
-    }
-    return rc < 0 ? 1 : 0;
+    if (fs->json)
+        put_outcome(fs, rc, &text);
+    return message_print(fs->json ? &text : &fs->out) < 0 || rc < 0 ? EXIT_FAILED : 0;
 }
 
 static void print_stats(const struct cordon_root *root)
@@ -247,74 +195,75 @@ static void print_stats(const struct cordon_root *root)
     fwrite(line.data, 1, line.len, stderr);
 }
 
-static int unknown_method(const char *name)
+/* ---- the call ---- */
+
+static const struct fs_method *find_method(const char *name, struct cordon_error *err)
 {
     char remedy[64];
+    for (size_t i = 0; i < fs_method_count; i++) {
+        if (strcmp(fs_methods[i].name, name) == 0)
+            return &fs_methods[i];
+    }
     const char *near = nearest_word(name, &fs_methods[0].name, fs_method_count, sizeof fs_methods[0]);
-    snprintf(remedy, sizeof remedy, near != NULL ? "did you mean %s?" : "see 'cordon fs --help'", near);
-    return refuse("unknown method", name, remedy);
+    snprintf(remedy, sizeof remedy, near != NULL ? "did you mean %s?" : "cordon fs --help lists them", near);
+    usage_error(err, "fs: find method", name, "there is no such method", remedy);
+    return NULL;
 }
 
-/* Errors name what was asked for and no path of the host's: "no such file" may mean the root. */
-static void explain(const struct settings *s)
+static int run(struct fs *fs, const struct settings *s, struct cordon_error *err)
 {
-    struct stat st;
-    if (stat(s->root.home, &st) < 0 || !S_ISDIR(st.st_mode))
-        fputs("  the directory that --root names does not exist\n", stderr);
-}
-
-static int run(struct fs *fs, const struct settings *s)
-{
-    const struct fs_method *m = fs_methods;
-    while (m < fs_methods + fs_method_count && strcmp(m->name, fs->method) != 0)
-        m++;
-    if (m == fs_methods + fs_method_count)
-        return unknown_method(fs->method);
+    const struct fs_method *m = find_method(fs->method, err);
+    if (m == NULL)
+        return EXIT_USAGE;
     if (fs->count < m->min || fs->count > m->max) {
         fprintf(stderr, "cordon: fs %s: usage: %s %s\n", m->name, m->name, m->args);
         return EXIT_USAGE;
     }
-    int rc = cordon_root_open(&s->root, &fs->root, &fs->err);
-    if (rc < 0)
-        return bad("cannot use the options:", fs->err.message);
-    int status = report(fs, m->run(fs));
-    if (status == 1 && !s->json)
-        explain(s);
+    if (cordon_root_open(&s->root, &fs->root, &fs->err) < 0) {
+        usage_error(err, "fs: open the root", s->root.home, fs->err.message, NULL);
+        return EXIT_USAGE;
+    }
+    int status = report(fs, m->run(fs), s);
     if (s->stats)
         print_stats(fs->root);
     cordon_root_close(fs->root);
     return status;
 }
 
-int cli_fs(int argc, char **argv)
+static int call(struct settings *s, char **words, int count, struct cordon_error *err)
 {
-    struct settings s = {.root = {.size = sizeof s.root}};
-    int first = parse(&s, argc, argv);
-    if (first < 0)
-        return -first;
-    if (first == 0) {
-        help();
-        return 0;
-    }
-    if (s.root.home_alias_count > 0)
-        s.root.home_aliases = s.aliases;
     FD_AUTO log = -1;
-    if (s.log != NULL) {
-        log = open(s.log, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
-        if (log < 0)
-            return bad("cannot open the log", s.log);
-        s.root.on_denial = log_denial;
-        s.root.user = &log;
+    if (s->log != NULL) {
+        log = open(s->log, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (log < 0) {
+            err_set(err, CORDON_ERROR_USAGE, CORDON_LAYER_ROOTED, errno, "open the log", s->log);
+            return EXIT_USAGE;
+        }
+        s->root.on_denial = log_denial;
+        s->root.user = &log;
     }
-    struct fs fs = {.json = s.json,
-                    .method = argv[first],
-                    .args = argv + first + 1,
-                    .count = argc - first - 1,
+    struct fs fs = {.json = s->json,
+                    .method = words[0],
+                    .args = words + 1,
+                    .count = count - 1,
                     .arena = ARENA_INIT((size_t)4 << 30),
                     .out = BUF_INIT((size_t)4 << 30)};
     fs.w = JSON_WRITER(&fs.out, 0);
-    int status = run(&fs, &s);
+    int status = run(&fs, s, err);
     arena_free(&fs.arena);
     buf_free(&fs.out);
+    return status;
+}
+
+int cli_fs(int argc, char **argv)
+{
+    struct settings s = {.root = {.size = sizeof s.root}};
+    struct cordon_error err = {0};
+    const int first = read_options(&s, argc - 2, argv + 2, &err);
+    const int status = first < 0  ? EXIT_USAGE
+                       : s.help ? put_help()
+                                : call(&s, argv + 2 + first, argc - 2 - first, &err);
+    if (err.kind != CORDON_ERROR_NONE)
+        message_error(&err);
     return status;
 }

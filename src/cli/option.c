@@ -60,6 +60,13 @@ int option_word(const struct option_use *use, const char *value)
     return 0;
 }
 
+int option_only_word(const struct option_use *use, const char *value)
+{
+    if (strcmp(value, use->option->detail) != 0)
+        return option_not(use, value, "known here", use->option->detail);
+    return option_flag(use, value);
+}
+
 /* The option that `word` ("--name" or "--name=value") names, and its table. */
 static const struct option *find(const struct option_walk *walk, const char *word, void **target)
 {

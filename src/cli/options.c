@@ -184,14 +184,6 @@ static int apply_require(const struct option_use *use, const char *value)
     return policy_add_name(&policy_of(use)->require, use->arena, value, use->err);
 }
 
-/* Options that know a single word. */
-static int apply_only_word(const struct option_use *use, const char *value)
-{
-    if (strcmp(value, use->option->detail) != 0)
-        return option_not(use, value, "known here", use->option->detail);
-    return option_flag(use, value);
-}
-
 static int apply_trace_id(const struct option_use *use, const char *value)
 {
     if (strlen(value) != 32 || value[strspn(value, "0123456789abcdef")] != '\0')
@@ -259,7 +251,7 @@ static const struct option run_options_table[] = {
      OPT(unsafe_no_isolation), NULL, false},
     {"tty", NULL, "a pseudo-terminal, for interactive programs", option_flag, OPT(tty), NULL,
      false},
-    {"stdin", "none", "give the command no input", apply_only_word, OPT(stdin_none), "none", false},
+    {"stdin", "none", "give the command no input", option_only_word, OPT(stdin_none), "none", false},
     {"die-with", "PID", "end at once when this process ends", apply_die_with, 0, NULL, false},
     {"result", "FILE|fd:N", "write the result document there", option_string, OPT(result), NULL,
      false},
@@ -272,7 +264,7 @@ static const struct option run_options_table[] = {
     {"exit", "child|normalized", "the child's own exit status, or the one of the result's status",
      option_word, OPT(exit_style), &exit_words, false},
     {"format", "text", "a header line with trace id and duration, then stdout, then stderr",
-     apply_only_word, OPT(format_text), "text", false},
+     option_only_word, OPT(format_text), "text", false},
     {"trace-id", "ID", "32 hex digits for the result", apply_trace_id, OPT(trace_id), NULL, false},
     {"progress", NULL, "a live line on a terminal", option_flag, OPT(progress), NULL, false},
     {"quiet", NULL, "no warnings, no word about a limit", option_flag, OPT(quiet), NULL, false},
