@@ -14,39 +14,15 @@
 #include <unistd.h>
 
 #include "../harness.h"
+#include "../layer/ground.h"
 #include "sys/process.h"
 
 #define MIB (1024UL * 1024)
 
-static void put(const char *path, const char *text)
-{
-    int fd = open(path, O_WRONLY | O_CLOEXEC);
-    CHECK(fd >= 0);
-    CHECK_INT(write(fd, text, strlen(text)), (long long)strlen(text));
-    close(fd);
-}
-
 /* Continues as pid 1 of new namespaces with an own /proc; the first process passes its end on. */
 static void become_init(void)
 {
-    char map[48];
-    const unsigned uid = getuid();
-    const unsigned gid = getgid();
-    if (unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID) < 0)
-        test_skip("this host gives no user namespaces");
-    put("/proc/self/setgroups", "deny");
-    snprintf(map, sizeof map, "0 %u 1", uid);
-    put("/proc/self/uid_map", map);
-    snprintf(map, sizeof map, "0 %u 1", gid);
-    put("/proc/self/gid_map", map);
-    fflush(stdout);
-    pid_t pid = fork();
-    CHECK(pid >= 0);
-    if (pid > 0) {
-        int status = 0;
-        CHECK_INT(waitpid(pid, &status, 0), pid);
-        _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
-    }
+    enter_namespaces(CLONE_NEWNS | CLONE_NEWPID);
     CHECK_INT(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
     CHECK_INT(mount("proc", "/proc", "proc", 0, NULL), 0);
     CHECK_INT(mount("tmpfs", "/tmp", "tmpfs", 0, "size=16m"), 0);
@@ -171,12 +147,6 @@ TEST(files_in_a_tmpfs_count_as_memory)
     _exit(0);
 }
 
-static void invent(const char *path, const char *text)
-{
-    close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
-    put(path, text);
-}
-
 /* An invented /proc: few hosts of tests have swap. */
 TEST(pages_in_swap_count_where_there_is_some)
 {
@@ -184,8 +154,8 @@ TEST(pages_in_swap_count_where_there_is_some)
     struct watch w = watching(64 * MIB, POLICY_UNLIMITED);
     CHECK_INT(mkdir("/tmp/proc", 0700), 0);
     CHECK_INT(mkdir("/tmp/proc/7", 0700), 0);
-    invent("/tmp/proc/7/statm", "50000 100 10 1 0 100 0\n");
-    invent("/tmp/proc/7/status", "Name:\tx\nVmRSS:\t     400 kB\nVmSwap:\t  102400 kB\nThreads:\t1\n");
+    write_text("/tmp/proc/7/statm", "50000 100 10 1 0 100 0\n");
+    write_text("/tmp/proc/7/status", "Name:\tx\nVmRSS:\t     400 kB\nVmSwap:\t  102400 kB\nThreads:\t1\n");
     w.proc = open("/tmp/proc", O_RDONLY | O_DIRECTORY);
     w.swap = false;
     CHECK_INT(watch_look(&w), HIT_NONE);
