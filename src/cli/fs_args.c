@@ -3,12 +3,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/fd.h"
 #include "base/parse.h"
 #include "base/text.h"
 #include "cli/fs.h"
+#include "cli/input.h"
 
 #define STDIN_MAX ((size_t)2 << 30)
 
@@ -103,21 +102,11 @@ int fs_arg_data(struct fs *fs, int i, const char **data, size_t *len)
         *len = strlen(text);
         return 0;
     }
-    struct buf in = BUF_INIT(STDIN_MAX);
-    for (;;) {
-        char *room = buf_reserve(&in, 65536);
-        ssize_t n = room == NULL ? -ENOMEM : fd_read_full(STDIN_FILENO, room, 65536);
-        if (n < 0) {
-            buf_free(&in);
-            return fs_usage(fs, "cannot read standard input");
-        }
-        in.len += (size_t)n;
-        if (n < 65536)
-            break;
-    }
+    BUF_AUTO in = BUF_INIT(0);
+    if (input_read("-", &in, STDIN_MAX, "read data", NULL) < 0)
+        return fs_usage(fs, "cannot read standard input");
     *data = arena_strndup(&fs->arena, in.data, in.len);
     *len = in.len;
-    buf_free(&in);
     return *data == NULL ? fs_usage(fs, "out of memory") : 0;
 }
 

@@ -4,7 +4,6 @@
 #include <linux/filter.h>
 #include <linux/ioctl.h>
 #include <linux/keyctl.h>
-#include <linux/seccomp.h>
 #include <poll.h>
 #include <stddef.h>
 #include <string.h>
@@ -16,15 +15,7 @@
 #include "sys/files.h"
 #include "sys/landlock.h"
 #include "sys/process.h"
-
-#ifndef SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
-#define SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (1UL << 5)
-#endif
-#ifndef SECCOMP_ADDFD_FLAG_SEND
-#define SECCOMP_ADDFD_FLAG_SEND (1UL << 1)
-#endif
-#define NOTIF_SET_FLAGS SECCOMP_IOW(4, __u64) /* Linux 6.6 */
-#define NOTIF_FD_SYNC_WAKE_UP 1
+#include "sys/seccomp.h"
 
 #define ANSWER 4242
 #define WAIT_MS 5000
@@ -116,7 +107,7 @@ void act_notify(struct attempt *a)
     if (attempt_failed(a, fd, "load a seccomp filter with a listener"))
         return;
     const int listener = (int)fd;
-    if (sys_call(SYS_ioctl, listener, NOTIF_SET_FLAGS, NOTIF_FD_SYNC_WAKE_UP) == 0)
+    if (sys_call(SYS_ioctl, listener, SYS_SECCOMP_SET_FLAGS, SYS_SECCOMP_SYNC_WAKE_UP) == 0)
         a->number |= NOTIFY_SYNC_WAKE_UP;
     pid_t pid = fork();
     if (pid == 0) {

@@ -11,10 +11,6 @@
 #include "doctor/acts.h"
 #include "doctor/host.h"
 
-#ifndef CLONE_NEWCGROUP
-#define CLONE_NEWCGROUP 0x02000000
-#endif
-
 enum where { OUTSIDE, INSIDE, SPECIAL };
 
 struct probe {

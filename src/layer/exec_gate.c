@@ -8,11 +8,7 @@
 #include <sys/ioctl.h>
 #include <sys/ptrace.h>
 
-#include "sys/call.h"
-
-#ifndef SYS_pidfd_getfd
-#define SYS_pidfd_getfd 438
-#endif
+#include "sys/pidfd.h"
 
 #if defined(__x86_64__)
 #define NATIVE AUDIT_ARCH_X86_64

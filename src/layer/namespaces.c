@@ -6,10 +6,6 @@
 
 #include "sys/files.h"
 
-#ifndef CLONE_NEWCGROUP
-#define CLONE_NEWCGROUP 0x02000000
-#endif
-
 uint64_t layer_namespaces_of_clone(const struct plan *plan)
 {
     return plan_hosted(plan) ? 0 : CLONE_NEWUSER | (plan->pidns ? CLONE_NEWPID : 0);

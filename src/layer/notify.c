@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/seccomp.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -10,19 +9,14 @@
 
 #include "layer/seccomp.h"
 #include "sys/process.h"
-
-/* Newer than Debian 12's headers. */
-#define LISTENER 8u             /* SECCOMP_FILTER_FLAG_NEW_LISTENER */
-#define WAIT_KILLABLE 32u       /* SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, 5.19 */
-#define NOTIF_SET_FLAGS 0x40082104u /* SECCOMP_IOCTL_NOTIF_SET_FLAGS, 6.6 */
-#define NOTIF_SYNC_WAKE_UP 1u
-#define ADDFD_SEND 2u /* SECCOMP_ADDFD_FLAG_SEND, 5.14 */
+#include "sys/seccomp.h"
 
 int layer_notify_load(const struct sock_fprog *program)
 {
-    long fd = sys_call(SYS_seccomp, SECCOMP_SET_MODE_FILTER, LISTENER | WAIT_KILLABLE, program);
-    if (fd == -EINVAL)
-        fd = sys_call(SYS_seccomp, SECCOMP_SET_MODE_FILTER, LISTENER, program);
+    const unsigned long listen = SECCOMP_FILTER_FLAG_NEW_LISTENER;
+    long fd = sys_call(SYS_seccomp, SECCOMP_SET_MODE_FILTER, listen | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, program);
+    if (fd == -EINVAL) /* before 5.19 */
+        fd = sys_call(SYS_seccomp, SECCOMP_SET_MODE_FILTER, listen, program);
     return (int)fd;
 }
 
@@ -91,7 +85,7 @@ void layer_notify_done(int listener, const struct notify_call *call)
 int layer_notify_give(int listener, const struct notify_call *call, int fd, bool close_on_exec)
 {
     struct seccomp_notif_addfd add = {.id = call->id,
-                                      .flags = ADDFD_SEND,
+                                      .flags = SECCOMP_ADDFD_FLAG_SEND, /* 5.14 */
                                       .srcfd = (uint32_t)fd,
                                       .newfd_flags = close_on_exec ? O_CLOEXEC : 0};
     long r = sys_call(SYS_ioctl, listener, SECCOMP_IOCTL_NOTIF_ADDFD, &add);
@@ -100,7 +94,7 @@ int layer_notify_give(int listener, const struct notify_call *call, int fd, bool
 
 void layer_notify_tune(int listener)
 {
-    sys_call(SYS_ioctl, listener, NOTIF_SET_FLAGS, (unsigned long)NOTIF_SYNC_WAKE_UP);
+    sys_call(SYS_ioctl, listener, SYS_SECCOMP_SET_FLAGS, SYS_SECCOMP_SYNC_WAKE_UP);
 }
 
 union control {

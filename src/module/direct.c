@@ -13,13 +13,10 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "supervisor/stream.h"
+#include "sys/pidfd.h"
 #include "sys/process.h"
 
 #define OUTPUT_MAX (64u * 1024 * 1024) /* of each stream, as in the profile "module" */
-
-#ifndef SYS_pidfd_open
-#define SYS_pidfd_open 434
-#endif
 
 struct direct {
     pid_t pid;

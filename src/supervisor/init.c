@@ -22,10 +22,6 @@
 #include "sys/files.h"
 #include "sys/process.h"
 
-#ifndef CLONE_NEWCGROUP
-#define CLONE_NEWCGROUP 0x02000000
-#endif
-
 #define HOSTNAME "cordon"
 
 _Noreturn void init_give_up(struct spawn *s, int payload)
