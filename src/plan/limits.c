@@ -3,8 +3,23 @@
 
 static enum cgroup_version cgroup_for(const struct plan_build *b, enum cgroup_controller c)
 {
-    return host_off(b->request->host, OFF_CGROUP) || plan_portable(b->plan) ? CGROUP_NONE
-                                                  : b->request->host->cgroup.controllers[c].version;
+    const struct host *host = b->request->host;
+    return host_off(host, OFF_CGROUP) || plan_portable(b->plan) ? CGROUP_NONE : host->cgroup.controllers[c].version;
+}
+
+static void limit_tasks(struct plan_build *b)
+{
+    struct plan *plan = b->plan;
+    const uint64_t most = b->policy.limits.pids;
+    if (most == POLICY_UNLIMITED || plan_off(b, CAP_PIDS))
+        return;
+    /* Init is a task of its own in both counts; bwrap adds one that waits, and a pid 1. */
+    if (cgroup_for(b, CGROUP_PIDS) != CGROUP_NONE)
+        plan->cgroup.pids = most + (plan->bwrap != NULL ? 3 : 1);
+    else if (plan->bare) /* there RLIMIT_NPROC would count all that this user runs */
+        plan->gate_tasks = most;
+    else if (!host_off(b->request->host, OFF_RLIMITS) && !plan_portable(plan))
+        plan->nproc = most + 1;
 }
 
 void plan_build_limits(struct plan_build *b)
@@ -29,15 +44,7 @@ void plan_build_limits(struct plan_build *b)
         else
             plan->watch_memory = watcher;
     }
-    if (limits->pids != POLICY_UNLIMITED && !plan_off(b, CAP_PIDS)) {
-        /* Init is a task of its own in both counts; bwrap adds one that waits, and a pid 1. */
-        if (cgroup_for(b, CGROUP_PIDS) != CGROUP_NONE)
-            plan->cgroup.pids = limits->pids + (plan->bwrap != NULL ? 3 : 1);
-        else if (plan->bare) /* there RLIMIT_NPROC would count all that this user runs */
-            plan->gate_tasks = limits->pids;
-        else if (!host_off(b->request->host, OFF_RLIMITS) && !plan_portable(plan))
-            plan->nproc = limits->pids + 1;
-    }
+    limit_tasks(b);
     if (plan->cpu_ms != POLICY_UNLIMITED) {
         if (cgroup_for(b, CGROUP_CPUACCT) != CGROUP_NONE)
             plan->cgroup.cpu_usage = true;

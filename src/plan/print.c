@@ -43,7 +43,7 @@ static void print_rule(const struct plan_rule *rule, struct buf *out)
     buf_puts(out, "\n");
 }
 
-void plan_print(const struct plan *plan, struct buf *out)
+static void print_payload(const struct plan *plan, struct buf *out)
 {
     buf_printf(out, "backend   %s%s", policy_backend_name(plan->backend), plan->bwrap == NULL ? "" : " ");
     text_put(out, plan->bwrap == NULL ? "" : plan->bwrap);
@@ -52,37 +52,43 @@ void plan_print(const struct plan *plan, struct buf *out)
         buf_puts(out, a == plan->argv ? "" : " ");
         text_put(out, *a);
     }
-    buf_printf(out, "\ndirectory ");
+    buf_puts(out, "\ndirectory ");
     text_put(out, plan->cwd);
     buf_printf(out, "\nidentity  uid %u gid %u inside, uid %u gid %u on the host\n",
                plan->uid_inside, plan->gid_inside, plan->uid_host, plan->gid_host);
     if (plan_on_host_paths(plan))
         buf_printf(out, "spaces    none%s\n", plan->bare ? ": this host refuses user namespaces" : "");
     else
-        buf_printf(out, "spaces    user mount%s uts%s cgroup%s\n", plan->pidns ? " pid" : "",
-               plan->ipcns ? " ipc" : "",
-               !plan->netns     ? ""
-               : plan->loopback ? " net (with lo)"
-                                : " net");
+        buf_printf(out, "spaces    user mount%s uts%s cgroup%s\n", plan->pidns ? " pid" : "", plan->ipcns ? " ipc" : "",
+                   !plan->netns ? "" : plan->loopback ? " net (with lo)" : " net");
     buf_puts(out, "environment\n");
     for (char *const *e = plan->envp; *e != NULL; e++) {
         buf_puts(out, "  ");
         text_put(out, *e);
         buf_puts(out, "\n");
     }
+}
+
+static void print_claim(const struct plan *plan, enum capability c, struct buf *out)
+{
+    const struct plan_claim *claim = &plan->claims[c];
+    struct plan_words words;
+    if (c >= CAPABILITY_ALWAYS && !claim->requested)
+        return;
+    plan_describe(plan, c, &words);
+    buf_printf(out, "  %-12s %-20s %s: %s\n", capability_name(c), words.requested,
+               claim->mechanism == NULL ? "none" : claim->mechanism, words.details);
+}
+
+void plan_print(const struct plan *plan, struct buf *out)
+{
+    print_payload(plan, out);
     buf_puts(out, "files\n");
     for (size_t i = 0; i < plan->step_count; i++)
         print_step(&plan->steps[i], out);
     for (size_t i = 0; plan->bare && i < plan->rule_count; i++)
         print_rule(&plan->rules[i], out);
     buf_puts(out, "enforced\n");
-    for (int i = 0; i < CAPABILITY_COUNT; i++) {
-        const struct plan_claim *c = &plan->claims[i];
-        struct plan_words words;
-        if (i >= CAPABILITY_ALWAYS && !c->requested)
-            continue;
-        plan_describe(plan, (enum capability)i, &words);
-        buf_printf(out, "  %-12s %-20s %s: %s\n", capability_name((enum capability)i), words.requested,
-                   c->mechanism == NULL ? "none" : c->mechanism, words.details);
-    }
+    for (int i = 0; i < CAPABILITY_COUNT; i++)
+        print_claim(plan, (enum capability)i, out);
 }
