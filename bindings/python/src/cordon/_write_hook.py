@@ -15,6 +15,7 @@ from typing import Any, Callable, ClassVar, List, Optional, Sequence, Tuple
 
 _WRITE_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
+
 class Violation(RuntimeError):
     """A test tried to write where it may not."""
 
