@@ -2,27 +2,14 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/signalfd.h>
-#include <sys/utsname.h>
-#include <unistd.h>
 
-#include "base/fd.h"
 #include "cli/message.h"
 #include "cli/progress.h"
-#include "cli/stopped.h"
 #include "cli/switches.h"
 #include "cli/terminal.h"
 #include "cli/violation.h"
 #include "result/ending.h"
-#include "sys/pidfd.h"
-#include "wire/result_json.h"
-
-#define DOCUMENT_MAX (1024u * 1024 * 1024)
-#define DOCUMENT_USUAL (8u * 1024) /* without output: at once, and not bit by bit */
 
 extern char **environ;
 
@@ -42,60 +29,6 @@ static void wipe_environment(void)
     environ[0] = NULL;
 }
 
-/* TERM, INT and HUP are passed on, unless whoever started us has them ignored (nohup, `&`). */
-static int open_signals(struct session *s)
-{
-    static const int passed[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
-    const size_t count = s->options.tty ? 4 : 3; /* the last one would leave the terminal as it is */
-    sigset_t set;
-    sigemptyset(&set);
-    for (size_t i = 0; i < count; i++) {
-        struct sigaction old;
-        if (sigaction(passed[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
-            sigaddset(&set, passed[i]);
-    }
-    signal(SIGPIPE, SIG_IGN); /* a reader that goes away is an errno here, */
-    signal(SIGXFSZ, SIG_IGN); /* and so is a file that may not grow */
-    if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
-        return -errno;
-    s->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    return s->signals < 0 ? -errno : 0;
-}
-
-static int next_signal(int signals)
-{
-    struct signalfd_siginfo info;
-    return read(signals, &info, sizeof info) == (ssize_t)sizeof info ? (int)info.ssi_signo : 0;
-}
-
-/* Of the descriptor that watch_process() made. */
-static int next_event(int events)
-{
-    struct epoll_event event;
-    if (epoll_wait(events, &event, 1, 0) != 1)
-        return 0;
-    return event.data.fd < 0 ? SIGKILL : next_signal(event.data.fd);
-}
-
-/*
- * The end of a process is one more signal, and not to be argued with. By a descriptor, and not by
- * the kernel's parent-death signal: that one is sent when the parent's thread ends.
- */
-static int watch_process(struct session *s)
-{
-    struct epoll_event signals = {.events = EPOLLIN, .data.fd = s->signals};
-    struct epoll_event process = {.events = EPOLLIN | EPOLLONESHOT, .data.fd = -1};
-    int pidfd = (int)sys_call(SYS_pidfd_open, s->options.die_with, 0);
-    if (pidfd < 0)
-        return pidfd;
-    int events = epoll_create1(EPOLL_CLOEXEC);
-    if (events < 0 || epoll_ctl(events, EPOLL_CTL_ADD, s->signals, &signals) < 0 ||
-        epoll_ctl(events, EPOLL_CTL_ADD, pidfd, &process) < 0)
-        return -errno;
-    s->signals = events; /* both descriptors are in use until this process ends */
-    return 0;
-}
-
 /* Files for the caller, opened before the payload exists. */
 static int open_outputs(struct session *s)
 {
@@ -105,138 +38,6 @@ static int open_outputs(struct session *s)
     for (int i = 0; r == 0 && i < 2; i++)
         r = specs[i] == NULL ? 0 : outfile_open(&s->streams[i], specs[i], err);
     return r;
-}
-
-static void digest_policy(struct session *s)
-{
-    if (s->policy_sha256[0] == '\0' && policy_sha256(&s->options.policy, s->policy_sha256) < 0)
-        s->policy_sha256[0] = '\0';
-}
-
-static int make_document(struct session *s, struct buf *text)
-{
-    struct utsname host;
-    if (!s->no_policy)
-        digest_policy(s); /* of a run that never was */
-    (void)buf_reserve(text, DOCUMENT_USUAL);
-    const struct result_context context = {
-        .cmd = s->options.command,
-        .cmd_count = (size_t)s->options.command_count,
-        .profile = policy_profile_name(s->options.policy.profile),
-        .policy_sha256 = s->policy_sha256[0] != '\0' ? s->policy_sha256 : NULL,
-        .kernel = uname(&host) == 0 ? host.release : NULL,
-        .bwrap_path = s->result.bwrap_path[0] == '\0' ? NULL : s->result.bwrap_path,
-        .module_id = s->module_id,
-        .value = &s->value,
-    };
-    result_write_json(&s->result, &context, text);
-    return text->failed ? -ENOMEM : 0;
-}
-
-/* The legacy shape: a header, then both streams. */
-static int write_text(struct session *s)
-{
-    const struct result *result = &s->result;
-    const struct result_stream *streams[2] = {&result->out, &result->err};
-    char header[256];
-    const char *colour = !message_colour(STDOUT_FILENO)    ? ""
-                         : result->status == STATUS_OK ? "\033[32m"
-                                                       : "\033[31m";
-    int n = snprintf(header, sizeof header, "cordon: %sstatus=%s%s rc=%d duration_ms=%llu traceId=%s\n", colour,
-                     status_name(result->status), colour[0] == '\0' ? "" : "\033[0m", result->rc,
-                     (unsigned long long)result->duration_ms, result->trace_id);
-    int r = fd_write_all(STDOUT_FILENO, header, (size_t)n);
-    for (int i = 0; r == 0 && i < 2; i++) {
-        r = fd_write_all(STDOUT_FILENO, streams[i]->captured.data, streams[i]->captured.len);
-        if (r == 0 && streams[i]->truncated) {
-            char line[128];
-            result_truncation_line(streams[i], line, sizeof line);
-            n = snprintf(header, sizeof header, "%s%s\n",
-                         streams[i]->ends_line || streams[i]->kept == 0 ? "" : "\n", line);
-            r = fd_write_all(STDOUT_FILENO, header, (size_t)n);
-        }
-    }
-    return r;
-}
-
-/* Output that passed through and was cut ends in a visible line, too. */
-static void mark_truncation(const struct session *s)
-{
-    const struct result_stream *streams[2] = {&s->result.out, &s->result.err};
-    for (int i = 0; i < 2; i++) {
-        char line[128];
-        char text[132];
-        struct result_stream passed = *streams[i]; /* more of it, perhaps, than was captured */
-        if (passed.bytes <= s->run.plan.output_bytes || !s->run.plan.output_passing || s->streams[i].fd >= 0 ||
-            !s->pass[i])
-            continue;
-        passed.kept = s->run.plan.output_bytes;
-        result_truncation_line(&passed, line, sizeof line);
-        int n = snprintf(text, sizeof text, "%s%s\n", passed.ends_line || passed.kept == 0 ? "" : "\n", line);
-        (void)fd_write_all(1 + i, text, (size_t)n);
-    }
-}
-
-static void report_errors(const struct session *s)
-{
-    const struct result *result = &s->result;
-    for (unsigned i = 0; i < result->warning_count && !s->options.quiet; i++)
-        message_warning("%s", result->warnings[i]);
-    if (result->error.kind != CORDON_ERROR_NONE)
-        message_error(&result->error);
-}
-
-/* Files first: nothing can keep us from them, and no signal may. */
-static int write_files(struct session *s, const struct buf *document)
-{
-    struct cordon_error err = {0};
-    int r = 0;
-    for (int i = 0; r == 0 && i < 2; i++) {
-        if (s->streams[i].fd >= 0 && s->result.status != STATUS_INTERNAL_ERROR)
-            r = outfile_commit(&s->streams[i], &err);
-    }
-    if (r == 0 && s->options.result != NULL) {
-        r = outfile_write(&s->document, document->data, document->len, &err);
-        if (r == 0)
-            r = outfile_commit(&s->document, &err);
-    }
-    if (r < 0)
-        message_error(&err);
-    return r;
-}
-
-/* What a module returned, on a line. */
-static int write_value(const struct session *s)
-{
-    int r = fd_write_all(STDOUT_FILENO, s->value.data, s->value.len);
-    return r < 0 ? r : fd_write_all(STDOUT_FILENO, "\n", 1);
-}
-
-/* Then what a reader may be slow to take: from here on a signal ends cordon as any program. */
-static int write_streams(struct session *s, const struct buf *document)
-{
-    struct cordon_error err = {0};
-    sigset_t none;
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
-    mark_truncation(s);
-    int r = s->options.format_text ? write_text(s) : 0;
-    if (r == 0 && s->options.json)
-        r = fd_write_all(STDOUT_FILENO, document->data, document->len);
-    else if (r == 0 && s->value.len > 0)
-        r = write_value(s);
-    if (r < 0) {
-        err_set(&err, CORDON_ERROR_IO, CORDON_LAYER_OUTPUT, -r, "write result to", "standard output");
-        message_error(&err);
-    }
-    return r;
-}
-
-/* Last, after all output; of a module `call` says it, and a document says it by itself. */
-static void report_stop(const struct session *s)
-{
-    if (!s->options.quiet && !s->options.json && !s->options.format_text && s->module_id == NULL)
-        stopped_say(&s->result, &s->run.plan);
 }
 
 /* Test programs only: the release program has no switches. */
@@ -266,7 +67,7 @@ int session_plan(struct session *s)
 /* Where a host refuses something, that shows only by trying: all but the command itself. */
 int session_print_plan(struct session *s)
 {
-    BUF_AUTO text = BUF_INIT(DOCUMENT_MAX);
+    BUF_AUTO text = BUF_INIT(SESSION_TEXT_MAX);
     backend_rehearse(&s->run);
     if (s->result.error.kind != CORDON_ERROR_NONE) {
         session_refuse(s);
@@ -301,12 +102,18 @@ static void watch_run(struct backend_run *run, struct cli_terminal *terminal, st
     }
 }
 
+void session_digest(struct session *s)
+{
+    if (s->policy_sha256[0] == '\0' && policy_sha256(&s->options.policy, s->policy_sha256) < 0)
+        s->policy_sha256[0] = '\0';
+}
+
 static void carry_out(struct session *s, struct cli_terminal *terminal, struct progress *progress)
 {
     struct backend_run *run = &s->run;
     bool over = backend_start(run) < 0;
     if (wants_document(s))
-        digest_policy(s); /* while the others begin, not while somebody waits for the document */
+        session_digest(s); /* while the others begin, not while somebody waits for the document */
     cli_terminal_pass_keys(terminal);
     if (s->options.progress)
         progress_begin(progress, run);
@@ -345,8 +152,8 @@ static void supervise(struct session *s)
         .ledger = s->ledger || wants_document(s),
         .before_output = s->options.progress ? progress_erase : NULL,
         .user = &progress,
-        .signals = s->signals,
-        .next_signal = s->options.die_with != 0 ? next_event : next_signal,
+        .signals = s->caller.events,
+        .next_signal = s->caller.next,
         .death_signal = true,
         .quick_end = true,
         .last = true,
@@ -373,20 +180,9 @@ static void supervise(struct session *s)
     s->lost = run->lost_output;
 }
 
-/* What can end the run from outside. */
-static int watch_caller(struct session *s)
-{
-    struct cordon_error *err = &s->result.error;
-    int r = open_signals(s);
-    if (r < 0)
-        return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, -r, "watch signals", "signalfd");
-    r = s->options.die_with == 0 ? 0 : watch_process(s);
-    return r == 0 ? 0 : err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, -r, "watch the process of", "--die-with");
-}
-
 void session_run(struct session *s)
 {
-    if (watch_caller(s) < 0) {
+    if (caller_watch(&s->caller, s->options.tty, s->options.die_with, &s->result.error) < 0) {
         session_refuse(s);
         return;
     }
@@ -402,22 +198,6 @@ int session_exit(const struct session *s)
 {
     return s->options.exit_style == EXIT_NORMALIZED ? result_exit_normalized(&s->result)
                                                     : result_exit_child(&s->result);
-}
-
-int session_conclude(struct session *s, int status)
-{
-    BUF_AUTO document = BUF_INIT(DOCUMENT_MAX);
-    report_errors(s);
-    int r = 0;
-    if (s->options.json || s->options.result != NULL)
-        r = make_document(s, &document);
-    if (r == 0)
-        r = write_files(s, &document);
-    int written = write_streams(s, &document);
-    report_stop(s);
-    if (r < 0 || written < 0)
-        return EXIT_SETUP;
-    return s->lost != 0 && status == 0 ? EXIT_SETUP : status;
 }
 
 /* The caller's words, for init to wipe: the program's name and all that follow lie in one block. */
@@ -465,8 +245,8 @@ void session_init(struct session *s)
 {
     s->arena = ARENA_IN(s->room, POLICY_ARENA_BYTES);
     s->document = s->streams[0] = s->streams[1] = OUTFILE_INIT;
-    s->signals = s->input = -1;
-    s->value = BUF_INIT(DOCUMENT_MAX);
+    s->input = -1;
+    s->value = BUF_INIT(SESSION_TEXT_MAX);
     s->tell_violations = true;
     s->notes.fix = "write to a place that --rw names, or to the current directory where the profile makes it "
                    "writable";

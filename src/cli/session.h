@@ -8,18 +8,20 @@
 #include <stddef.h>
 
 #include "backend/backend.h"
+#include "cli/caller.h"
 #include "cli/options.h"
 #include "cli/outfile.h"
 #include "cli/violation.h"
 
 #define SESSION_ROOM (24u * 1024) /* what most runs need for options, plan and supervisor */
+#define SESSION_TEXT_MAX (1024u * 1024 * 1024)
 
 struct session {
     struct arena arena;
     struct run_options options;
     struct backend_run run;
     struct outfile document, streams[2];
-    int signals; /* owned */
+    struct caller caller;
     char *arguments;
     size_t arguments_size;
     int lost; /* why output could not be passed on, as an errno; 0: all was */
@@ -59,6 +61,9 @@ void session_run(struct session *s);
 
 /* Instead: a run that never was still has a result, with its ledger. */
 void session_refuse(struct session *s);
+
+/* The policy's digest for the document, if nobody made it yet. */
+void session_digest(struct session *s);
 
 /* By --exit. */
 int session_exit(const struct session *s);
