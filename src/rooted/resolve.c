@@ -50,12 +50,12 @@ static int try_openat2(const struct resolve_base *base, const char *name, int fl
     struct open_how how = {
         .flags = (uint64_t)(unsigned)(flags | O_CLOEXEC),
         .mode = (flags & O_CREAT) != 0 ? mode & 07777 : 0,
-        .resolve = (uint64_t)(GUARD(beneath, RESOLVE_BENEATH) | GUARD(no_magiclinks, RESOLVE_NO_MAGICLINKS)),
+        .resolve = (unsigned)(GUARD(beneath, RESOLVE_BENEATH) | GUARD(no_magiclinks, RESOLVE_NO_MAGICLINKS)),
     };
     if (base->strict)
-        how.resolve |= (uint64_t)GUARD(no_symlinks, RESOLVE_NO_SYMLINKS);
+        how.resolve |= (unsigned)GUARD(no_symlinks, RESOLVE_NO_SYMLINKS);
     if (base->no_xdev)
-        how.resolve |= (uint64_t)GUARD(no_xdev, RESOLVE_NO_XDEV);
+        how.resolve |= (unsigned)GUARD(no_xdev, RESOLVE_NO_XDEV);
 
     int fd = -EAGAIN;
     for (int i = 0; i < RETRIES_MAX; i++) {
