@@ -334,7 +334,7 @@ def nothing_left(word=None):
     only what bears our name.
     """
     def ours(paths):
-        return {p for p in paths if re.search(r"/\.?cordon-[0-9a-f]+(-[0-9a-f]+)?$", p)}
+        return {p for p in paths if re.search(r"/\.?cordon-(posix-)?[0-9a-f]+(-[0-9a-f]+)?$", p)}
 
     before = (mounts(), cgroups(), ours(temp_files()), own_processes())
     yield

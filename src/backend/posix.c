@@ -76,7 +76,7 @@ static int open_all(struct backend_run *run)
         r = open_output(run, i);
     if (r < 0)
         return fail(run, -r, "make pipes", "");
-    pid_t keeper = posix_keeper_start(&run->plan, s->stdio, &s->report, &s->control);
+    pid_t keeper = posix_keeper_start(&run->plan, &s->workdir, s->stdio, &s->report, &s->control);
     if (keeper < 0)
         return fail(run, -(int)keeper, "start the keeper", "fork");
     s->keeper = keeper;
@@ -319,7 +319,7 @@ static void finish(struct backend_run *run)
         judge(run, proof);
     if (run->wishes.ledger)
         ledger_fill(&result->ledger, &run->plan, proof, result->ran);
-    if (!posix_workdir_remove(&s->workdir))
+    if (s->complete ? s->told.work_left : !posix_workdir_remove(&s->workdir))
         result_warn(result, "the work directory could not be removed as a whole: %s", run->plan.work_dir);
     for (int i = 0; i < 2; i++) {
         const int errnum = s->streams[i].error;

@@ -23,6 +23,7 @@ struct posix_report {
     int exec_errno;
     bool interpreter;
     int status;      /* of the payload, as of waitpid() */
+    bool work_left;  /* its directory could not be removed */
     uint64_t cpu_us, max_rss_bytes;
 };
 
@@ -55,8 +56,12 @@ struct posix_run {
     int overflow;
 };
 
-/* Never returns 0 but in the caller: the keeper leaves by _exit(). The number of its process, or -errno. */
-pid_t posix_keeper_start(const struct plan *plan, const int stdio[3], int *report, int *control);
+/*
+ * Never returns 0 but in the caller: the keeper leaves by _exit(). The number of its process, or -errno. It also
+ * removes the work directory: the caller may be killed.
+ */
+pid_t posix_keeper_start(const struct plan *plan, const struct posix_workdir *workdir, const int stdio[3], int *report,
+                         int *control);
 
 /* Both ends closed on exec, and above the standard ones; 0 or -errno. */
 int posix_pipe(int fds[2]);

@@ -185,7 +185,8 @@ static void add_usage(struct posix_report *told)
                    (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
 }
 
-_Noreturn static void keep(const struct plan *plan, const int stdio[3], int report, int control, int end)
+_Noreturn static void keep(const struct plan *plan, struct posix_workdir workdir, const int stdio[3], int report,
+                           int control, int end)
 {
     int woken[2];
     int tell[2];
@@ -212,12 +213,14 @@ _Noreturn static void keep(const struct plan *plan, const int stdio[3], int repo
     for (struct posix_report next; fd_read_full(tell[0], &next, sizeof next) == (ssize_t)sizeof next;)
         told = next;
     told.status = status;
+    told.work_left = !posix_workdir_remove(&workdir);
     add_usage(&told);
     (void)fd_write_all(report, &told, sizeof told);
     _exit(0);
 }
 
-pid_t posix_keeper_start(const struct plan *plan, const int stdio[3], int *report, int *control)
+pid_t posix_keeper_start(const struct plan *plan, const struct posix_workdir *workdir, const int stdio[3], int *report,
+                         int *control)
 {
     int up[2];
     int down[2];
@@ -237,7 +240,7 @@ pid_t posix_keeper_start(const struct plan *plan, const int stdio[3], int *repor
     pthread_sigmask(SIG_SETMASK, &all, &before); /* none of the caller's handlers runs in the keeper */
     pid_t pid = fork();
     if (pid == 0)
-        keep(plan, stdio, up[1], down[0], end);
+        keep(plan, *workdir, stdio, up[1], down[0], end);
     const int errnum = errno;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     fd_close(&up[1]);

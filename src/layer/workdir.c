@@ -19,6 +19,7 @@
 #define PASSES 10000 /* over the top directory */
 #define SWEEP_MAX 1024
 #define TRIES 16 /* against other runs that remove the user's directory as the last one in it */
+#define ABOVE_SIZE 256
 #define SPARE_UIDS 0x70000000u /* as layer/probe.c gives them to runs of root */
 
 struct removal {
@@ -171,23 +172,38 @@ static int make_both(const char *above, const char *name, int *parent, struct co
     return fail(err, errnum, "make the work directory", above);
 }
 
+/* The user's directory of a path in it, which layer_workdir_name() made; returns the name of the last one. */
+static const char *split(const char *path, char above[static ABOVE_SIZE])
+{
+    const char *name = strrchr(path, '/') + 1;
+    snprintf(above, ABOVE_SIZE, "%.*s", (int)(name - path) - 1, path);
+    return name;
+}
+
+/* It was made, and cannot be used. */
+static int abandon(int parent, const char *path, int r)
+{
+    char above[ABOVE_SIZE];
+    unlinkat(parent, split(path, above), AT_REMOVEDIR);
+    rmdir(above); /* unless another run is in it */
+    return r;
+}
+
 int layer_workdir_make(struct layer_workdir *self, const char *path, uid_t uid, gid_t gid,
                        struct cordon_error *err)
 {
-    const char *name = strrchr(path, '/') + 1;
-    char above[256];
+    char above[ABOVE_SIZE];
     struct stat st;
-    if ((size_t)(name - path) >= sizeof above)
-        return fail(err, ENAMETOOLONG, "make the work directory", path);
-    memcpy(above, path, (size_t)(name - path) - 1);
-    above[name - path - 1] = '\0';
     FD_AUTO parent = -1;
+    if (strlen(path) >= sizeof above)
+        return fail(err, ENAMETOOLONG, "make the work directory", path);
+    const char *name = split(path, above);
     int r = make_both(above, name, &parent, err);
     if (r < 0)
         return r;
     FD_AUTO fd = openat(parent, name, OPEN_DIR);
     if (fd < 0)
-        return fail(err, errno, "open the work directory", path);
+        return abandon(parent, path, fail(err, errno, "open the work directory", path));
     /* Another run that sweeps may have been faster: then it is gone, and so it is not ours. */
     r = sys_flock(fd, SYS_LOCK_EXCLUSIVE | SYS_LOCK_TRY);
     if (r < 0 || fstat(fd, &st) < 0 || st.st_nlink == 0 || st.st_uid != geteuid())
@@ -195,9 +211,7 @@ int layer_workdir_make(struct layer_workdir *self, const char *path, uid_t uid, 
     if ((uid != geteuid() && fchown(fd, uid, gid) < 0) || fchmod(fd, 0700) < 0) {
         r = fail(err, errno, "hand over the work directory", path);
         err_remedy(err, "this root has no other uid to become: run cordon as an ordinary user");
-        unlinkat(parent, name, AT_REMOVEDIR);
-        rmdir(above);
-        return r;
+        return abandon(parent, path, r);
     }
     *self = (struct layer_workdir){.parent = fd_take(&parent), .fd = fd_take(&fd), .path = path};
     return 0;
@@ -205,14 +219,11 @@ int layer_workdir_make(struct layer_workdir *self, const char *path, uid_t uid, 
 
 void layer_workdir_remove(struct layer_workdir *self)
 {
-    char above[256];
+    char above[ABOVE_SIZE];
     if (self->parent < 0)
         return;
-    const char *name = strrchr(self->path, '/') + 1;
-    remove_tree(self->parent, name, self->fd);
+    remove_tree(self->parent, split(self->path, above), self->fd);
     fd_close(&self->parent);
     fd_close(&self->fd);
-    memcpy(above, self->path, (size_t)(name - self->path) - 1);
-    above[name - self->path - 1] = '\0';
     rmdir(above); /* unless another run is in it */
 }

@@ -173,6 +173,7 @@ TEST(a_call_that_is_not_waited_for_answers_too)
     CHECK_INT(err.kind, CORDON_ERROR_USAGE);
     CHECK(cordon_call_start("test.none", "[1]", 3, &options, &err) == NULL);
     CHECK_INT(err.kind, CORDON_ERROR_MODULE);
+    done(NULL);
 }
 
 TEST(a_timeout_is_a_timeout)

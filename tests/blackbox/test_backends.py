@@ -136,12 +136,14 @@ def test_posix_a_command_that_kills_its_keeper_is_not_said_to_have_not_run():
 @pytest.mark.parametrize("backend", ["posix", "none", "bwrap"])
 def test_i12_the_caller_dies_and_everything_with_it(backend):
     word = marker()
-    with subprocess.Popen([BIN, "run", "--backend", backend, *PARTIAL, "--", "sh", "-c",
-                           f"echo up; sleep 60; : {word}"], env=ENV, stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as p:
-        assert p.stdout.readline() == b"up\n" and pids_with(word)
-        p.kill()
-    assert eventually(lambda: not pids_with(word))
+    with nothing_left(word):
+        with subprocess.Popen([BIN, "run", "--backend", backend, *PARTIAL, "--", "sh", "-c",
+                               f"echo up; touch file; sleep 60; : {word}"], env=ENV, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as p:
+            assert p.stdout.readline() == b"up\n" and pids_with(word)
+            p.kill()
+        assert eventually(lambda: not pids_with(word))
+        assert cordon("run", "--", "true").rc == 0  # the next run sweeps away what is left of cgroups
 
 
 @pytest.mark.parametrize("backend", ["posix", "bwrap"])

@@ -5,6 +5,7 @@ CORDON_SEED=N repeats a case, CORDON_CASES=N is their number; each failure names
 import glob
 import json
 import os
+import pathlib
 import random
 import re
 import socket
@@ -117,6 +118,11 @@ def random_policy(dice, directories):
 # --- what the plan says ----------------------------------------------------------------------
 
 
+def beneath(top):
+    """What a directory holds, however deep: "/" and a path relative to it."""
+    return [path[len(top):] for path in glob.glob(f"{top}/**/*", recursive=True)]
+
+
 class Plan:
     def __init__(self, text, hide=()):
         sections, current = {}, None
@@ -139,8 +145,11 @@ class Plan:
         if not entry.startswith("**/"):
             (kind, _, source, _, _), rest = self.at(entry)
             return [source + rest] if kind == "bind" else []
-        tops = [step[2] for step in self.steps if step[0] == "bind" and "/case" in step[2]]
-        return [path for top in tops for path in glob.glob(f"{top}/{entry}", recursive=True)]
+        # By the whole name, inside or on the host: the root of a bind may lie in the midst of it.
+        names = [(source + rest, target + rest) for kind, target, source, _, _ in self.steps
+                 if kind == "bind" and "/case" in source for rest in beneath(source)]
+        return [host for host, inside in names
+                if any(pathlib.PurePath(name).match(entry[3:]) for name in (host, inside))]
 
     @staticmethod
     def step(line):
