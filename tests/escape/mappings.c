@@ -6,10 +6,10 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#define CHILDREN 40
+#define CHILDREN 60
 #define MAPPINGS 30000
-#define SHARED (8u << 20)
-#define MUCH (600u << 20)
+#define SHARED (5u << 20)
+#define MUCH (400u << 20)
 
 static char *map(size_t size)
 {
