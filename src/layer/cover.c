@@ -296,8 +296,7 @@ int layer_cover_names(struct layer_cover *self, struct cordon_error *err)
 void layer_cover_again(struct layer_cover *self)
 {
     char room[4096];
-    while (sys_read(self->events, room, sizeof room) > 0) {
-    }
+    sys_read(self->events, room, sizeof room); /* if there is more the descriptor says so again */
     /* Which one it was does not matter: to look at one that is covered costs a microsecond. */
     for (size_t i = 0; i < self->name_count; i++) {
         if (self->names[i].fd >= 0)

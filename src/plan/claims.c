@@ -21,7 +21,7 @@ static void pids(struct plan_build *b)
     if (plan->cgroup.pids != POLICY_UNLIMITED)
         claim_holds(c, cgroup_name(b, CGROUP_PIDS), PROOF_CGROUP);
     else if (plan->bare && plan->gate)
-        claim_holds(c, "fork gate", PROOF_GATE);
+        claim_holds(c, "fork gate", PROOF_GATE | PROOF_SIGHT);
     else if (plan->nproc != 0)
         claim_holds(c, "rlimit", PROOF_NPROC | PROOF_USERNS | PROOF_IDENTITY);
     else
@@ -92,21 +92,36 @@ static void limits(struct plan_build *b)
     claim_holds(c, "supervisor", 0);
 }
 
+/* Something mounted on a name hides it here, and not in a snapshot that its file system makes. */
+static bool covers_names(const struct plan *plan)
+{
+    for (size_t i = 0; i < plan->hide_count; i++) {
+        if (!plan->hides[i].overlay)
+            return true;
+    }
+    return false;
+}
+
 static void files(struct plan_build *b)
 {
     struct plan *plan = b->plan;
     const bool mounts = plan->own_tree;
+    const bool covers = covers_names(plan);
     struct plan_claim *c = &plan->claims[CAP_FILESYSTEM];
 
     c->requested = true;
     const uint32_t proof = PROOF_MOUNTNS | PROOF_READONLY |
                            (plan->landlock_abi > 0 ? (unsigned)PROOF_LANDLOCK : 0) |
-                           (plan->hide_count > 0 ? (unsigned)PROOF_HIDDEN : 0);
+                           (plan->hide_count > 0 ? (unsigned)PROOF_HIDDEN : 0) |
+                           (covers && plan->seccomp != SECCOMP_OFF ? (unsigned)PROOF_SECCOMP : 0);
     const char *mechanism = plan->landlock_abi > 0 ? "mount namespace, landlock" : "mount namespace";
     if (!mounts)
         claim_cannot(c, "no mounts of its own");
     else if (plan->hide_gap != NULL)
         claim_partly(c, mechanism, proof, plan->hide_gap);
+    else if (covers && plan->seccomp == SECCOMP_OFF)
+        claim_partly(c, mechanism, proof,
+                     "without the filter a snapshot (btrfs) shows names that are hidden in a writable tree or the host's own");
     else
         claim_holds(c, mechanism, proof);
 

@@ -128,7 +128,8 @@ static void limit_details(const struct plan *plan, enum capability c, struct pla
             SAY("sum of the tree, enforced by the kernel; %s", route(plan, CGROUP_MEMORY));
         else
             SAY("sum of the tree's resident anonymous and shared pages and its tmpfs files, sampled every 2 to "
-                "100 ms: some 64 MiB over the limit are possible; kernel memory is not counted; memfd_create, "
+                "100 ms: some 64 MiB over the limit are possible, more by processes with very many mappings; kernel "
+                "memory is not counted; memfd_create, "
                 "vmsplice, shmget and shared memory without a file are refused");
         return;
     case CAP_PIDS:

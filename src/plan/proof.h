@@ -23,7 +23,7 @@ enum proof {
     PROOF_KEYRING = 1 << 15,   /* another session keyring than the caller's */
     PROOF_INIT_SEALED = 1 << 16, /* init is not dumpable and holds no environment */
     PROOF_CGROUP = 1 << 17,    /* init entered it; limits read back */
-    PROOF_WATCHER = 1 << 18,   /* the process list can be read, shown on init */
+    PROOF_WATCHER = 1 << 18,   /* the process list can be read, shown on init; the host's, on one that is sealed */
     PROOF_EMPTY = 1 << 19,     /* at the end: init was the last process of its namespace */
     PROOF_TIMER = 1 << 20,     /* the supervisor's clock runs and init can be killed */
     PROOF_NO_NESTING = 1 << 21, /* no user namespace can be made inside: the limit reads back as 0 */
@@ -33,4 +33,5 @@ enum proof {
     PROOF_HIDDEN = 1 << 25,    /* every name that was there to be hidden is missing or covered */
     PROOF_INNER_SEALED = 1 << 26, /* bwrap's pid 1, which has no filter, is covered in /proc */
     PROOF_BOUNDING = 1 << 27,  /* the bounding set is empty */
+    PROOF_SIGHT = 1 << 28,     /* bare: a process that lets nobody look into it is seen, and so can be counted */
 };

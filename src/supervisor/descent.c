@@ -133,3 +133,24 @@ bool descent_signal_children(int proc, int sig)
 {
     return each_child(proc, "thread-self/children", kill_one, &sig) >= 0;
 }
+
+static void keep_first(void *context, int pid)
+{
+    int *first = context;
+    if (*first == 0)
+        *first = pid;
+}
+
+bool descent_shown(int proc)
+{
+    char path[DESCENT_PATH_SIZE];
+    char byte;
+    int child = 0;
+    if (each_child(proc, "thread-self/children", keep_first, &child) < 0 || child == 0)
+        return false;
+    descent_path(path, child, "statm");
+    int fd = sys_open(proc, path, O_RDONLY, 0);
+    const bool shown = fd >= 0 && sys_read(fd, &byte, 1) == 1;
+    sys_close(fd);
+    return shown;
+}

@@ -27,6 +27,13 @@ void descent_read_of(struct descent *t, int proc, int pid);
 /* A signal for each direct child of the caller; false if the list cannot be read. */
 bool descent_signal_children(int proc, int sig);
 
+/*
+ * Whether /proc shows the caller's first child. Where it was mounted to hide processes (hidepid) it does not
+ * show those that let nobody look into them, not even to their own user; so this is asked while the
+ * payload process waits, whose memory is init's, and sealed.
+ */
+bool descent_shown(int proc);
+
 /* "123/name" beneath /proc. */
 #define DESCENT_PATH_SIZE 64
 void descent_path(char out[DESCENT_PATH_SIZE], int pid, const char *name);

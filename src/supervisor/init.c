@@ -23,6 +23,7 @@
 #include "sys/process.h"
 
 #define HOSTNAME "cordon"
+#define REAP_MAX 64 /* children in one round */
 
 _Noreturn void init_give_up(struct spawn *s, int payload)
 {
@@ -256,16 +257,19 @@ bool init_record(struct spawn *s, int payload, const siginfo_t *info)
     return info->si_pid == payload;
 }
 
-bool init_reap(struct spawn *s, int payload)
+bool init_reap(struct spawn *s, struct children *children, int payload, bool news)
 {
+    struct signalfd_siginfo ignored;
     bool ended = false;
-    for (;;) {
+    if (news) /* first: what ends from now on is told again */
+        sys_read(children->fd, &ignored, sizeof ignored);
+    children->left = children->left || news;
+    for (int i = 0; children->left && i < REAP_MAX; i++) {
         siginfo_t info = {0};
-        long r = sys_waitid(P_ALL, 0, &info, WEXITED | WNOHANG, NULL);
-        if (r < 0 || info.si_pid == 0)
-            return ended;
-        ended = init_record(s, payload, &info) || ended;
+        children->left = sys_waitid(P_ALL, 0, &info, WEXITED | WNOHANG, NULL) == 0 && info.si_pid != 0;
+        ended = (children->left && init_record(s, payload, &info)) || ended;
     }
+    return ended;
 }
 
 _Noreturn static void finish(struct spawn *s, int payload)
@@ -284,14 +288,15 @@ _Noreturn static void finish(struct spawn *s, int payload)
     sys_exit(0);
 }
 
-_Noreturn static void supervise(struct spawn *s, struct watch *watch, int payload, int children)
+_Noreturn static void supervise(struct spawn *s, struct watch *watch, int payload, struct children *children)
 {
+    static const struct timespec none = {0};
     struct pollfd fds[3] = {{.fd = s->life, .events = POLLIN},
-                            {.fd = children, .events = POLLIN},
+                            {.fd = children->fd, .events = POLLIN},
                             {.fd = s->cover.events, .events = POLLIN}};
     for (;;) {
         struct timespec pause;
-        long r = sys_call(SYS_ppoll, fds, 3, watch_pause(watch, &pause), 0, 0);
+        long r = sys_call(SYS_ppoll, fds, 3, children->left ? &none : watch_pause(watch, &pause), 0, 0);
         if (r < 0 && r != -EINTR)
             sys_exit(1); /* it cannot do its work: nothing may go on without it */
         if (r > 0 && (fds[0].revents & POLLIN) != 0) {
@@ -301,12 +306,8 @@ _Noreturn static void supervise(struct spawn *s, struct watch *watch, int payloa
         } else if (r > 0 && (fds[0].revents & POLLHUP) != 0) {
             sys_exit(1); /* the supervisor is gone; the kernel ends the rest */
         }
-        if (r > 0 && (fds[1].revents & POLLIN) != 0) {
-            struct signalfd_siginfo ignored;
-            sys_read(children, &ignored, sizeof ignored);
-            if (init_reap(s, payload))
-                finish(s, payload);
-        }
+        if (init_reap(s, children, payload, r > 0 && (fds[1].revents & POLLIN) != 0))
+            finish(s, payload);
         if (r > 0 && (fds[2].revents & POLLIN) != 0)
             layer_cover_again(&s->cover);
         enum limit_hit hit = watch_look(watch);
@@ -317,15 +318,15 @@ _Noreturn static void supervise(struct spawn *s, struct watch *watch, int payloa
     }
 }
 
-int init_watch_children(struct spawn *s)
+void init_watch_children(struct spawn *s, struct children *children)
 {
     static const uint64_t child_mask = 1 << (SIGCHLD - 1);
-    int children = (int)sys_call(SYS_signalfd4, -1, &child_mask, sizeof child_mask, SFD_CLOEXEC);
-    if (children < 0) {
-        init_fail(s, CORDON_LAYER_PROCESS, children, "watch children", "signalfd");
+    int fd = (int)sys_call(SYS_signalfd4, -1, &child_mask, sizeof child_mask, SFD_CLOEXEC);
+    if (fd < 0) {
+        init_fail(s, CORDON_LAYER_PROCESS, fd, "watch children", "signalfd");
         init_give_up(s, 0);
     }
-    return children;
+    *children = (struct children){.fd = fd};
 }
 
 void init_create_ruleset(struct spawn *s)
@@ -380,7 +381,8 @@ _Noreturn static __attribute__((noinline)) void namespace_init(struct spawn *s)
     sys_call(SYS_setsid); /* a terminal's signals are the supervisor's to pass on */
     if (build(s, payload, payload_fd) < 0)
         init_give_up(s, payload);
-    int children = init_watch_children(s);
+    struct children children;
+    init_watch_children(s, &children);
     struct watch watch;
     watch_start(&watch, s);
     latch_set(&s->shared->released, LATCH_OPEN);
@@ -388,7 +390,7 @@ _Noreturn static __attribute__((noinline)) void namespace_init(struct spawn *s)
         init_give_up(s, payload);
     sys_close(payload_fd);
     init_settle(s);
-    supervise(s, &watch, payload, children);
+    supervise(s, &watch, payload, &children);
 }
 
 void spawn_init(struct spawn *s)

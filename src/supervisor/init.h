@@ -5,6 +5,11 @@
 
 #include "supervisor/spawn.h"
 
+struct children {
+    int fd;    /* tells that some have ended; lives as long as init */
+    bool left; /* more of them than one round took */
+};
+
 _Noreturn void init_give_up(struct spawn *s, int payload);
 int init_fail(struct spawn *s, enum cordon_layer layer, long r, const char *what, const char *subject);
 
@@ -12,7 +17,7 @@ void init_close_strangers(const struct spawn *s);
 void init_tie_to_supervisor(const struct spawn *s);
 int init_enter_cgroup(struct spawn *s);
 void init_create_ruleset(struct spawn *s);   /* or gives up */
-int init_watch_children(struct spawn *s);    /* the descriptor, or gives up */
+void init_watch_children(struct spawn *s, struct children *children); /* or gives up */
 int init_wait_for_payload(struct spawn *s, int payload);
 /* The caller's own words, before anybody inside can look at them. */
 void init_wipe_arguments(const struct spawn *s);
@@ -24,8 +29,12 @@ void init_defer_teardown(int ns);
 
 /* Counts a child that has ended; true if it was the payload. */
 bool init_record(struct spawn *s, int payload, const siginfo_t *info);
-/* True when the payload itself has ended. */
-bool init_reap(struct spawn *s, int payload);
+/*
+ * Takes up those that have ended, if any are left or there is `news`; true when the payload itself has. A
+ * round ends after some, and there is more to do than that: else whoever lets children end faster than
+ * they are taken up would keep init from its watch.
+ */
+bool init_reap(struct spawn *s, struct children *children, int payload, bool news);
 
 /* Init of the tier without namespaces. */
 _Noreturn void subreaper_init(struct spawn *s);

@@ -8,7 +8,6 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
 
 #include "layer/landlock.h"
@@ -66,15 +65,17 @@ static void answer(struct spawn *s, struct watch *watch)
     }
 }
 
-_Noreturn static void supervise(struct spawn *s, struct watch *watch, int payload, int children, int proc)
+_Noreturn static void supervise(struct spawn *s, struct watch *watch, int payload, struct children *children, int proc)
 {
+    static const struct timespec none = {0};
     struct pollfd fds[3] = {{.fd = s->life, .events = POLLIN},
-                            {.fd = children, .events = POLLIN},
+                            {.fd = children->fd, .events = POLLIN},
                             {.events = POLLIN}};
     for (;;) {
         struct timespec pause;
         fds[2].fd = gate.undecided ? -1 : gate.listener;
-        long r = sys_call(SYS_ppoll, fds, 3, gate_pause(&gate, watch_pause(watch, &pause)), 0, 0);
+        const struct timespec *longest = gate_pause(&gate, watch_pause(watch, &pause));
+        long r = sys_call(SYS_ppoll, fds, 3, children->left ? &none : longest, 0, 0);
         if (r < 0 && r != -EINTR)
             end_all(s, payload, proc, false);
         if (r > 0 && (fds[0].revents & POLLIN) != 0) {
@@ -85,12 +86,8 @@ _Noreturn static void supervise(struct spawn *s, struct watch *watch, int payloa
         } else if (r > 0 && (fds[0].revents & POLLHUP) != 0) {
             end_all(s, payload, proc, false); /* the supervisor is gone */
         }
-        if (r > 0 && (fds[1].revents & POLLIN) != 0) {
-            struct signalfd_siginfo ignored;
-            sys_read(children, &ignored, sizeof ignored);
-            if (init_reap(s, payload))
-                end_all(s, payload, proc, true);
-        }
+        if (init_reap(s, children, payload, r > 0 && (fds[1].revents & POLLIN) != 0))
+            end_all(s, payload, proc, true);
         gate_look(&gate);
         if (r > 0 && (fds[2].revents & POLLIN) != 0)
             answer(s, watch);
@@ -131,6 +128,7 @@ static int build(struct spawn *s, int payload, int socket, int proc)
         return r;
     init_wipe_arguments(s);
     init_seal(s, &seen);
+    seen |= s->bwrap == NULL && descent_shown(proc) ? (uint32_t)PROOF_SIGHT : 0;
     __atomic_or_fetch(&s->shared->proof, seen, __ATOMIC_RELAXED);
     return 0;
 }
@@ -176,7 +174,8 @@ void subreaper_init(struct spawn *s)
     if (payload < 0)
         init_give_up(s, 0);
     sys_call(SYS_setsid);
-    int children = init_watch_children(s);
+    struct children children;
+    init_watch_children(s, &children);
     int proc = open_proc(s);
     if (proc < 0 || build(s, payload, socket, proc) < 0)
         init_give_up(s, payload);
@@ -185,5 +184,5 @@ void subreaper_init(struct spawn *s)
     watch_start(&watch, s);
     latch_set(&s->shared->released, LATCH_OPEN);
     init_settle(s);
-    supervise(s, &watch, payload, children, proc);
+    supervise(s, &watch, payload, &children, proc);
 }

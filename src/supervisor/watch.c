@@ -14,10 +14,13 @@
 
 #define PERIOD_MIN_US 2000
 #define PERIOD_MAX_US 100000
-/* How fast two cores can touch fresh pages, with a margin; the period follows from the headroom. */
-#define BYTES_PER_US 5000
+/* How fast a core can touch fresh pages, with a margin; the period follows from the headroom. */
+#define BYTES_PER_US 2500
 #define TICK_US 10000 /* USER_HZ is 100 on every architecture that we know */
 #define WHO_SIZE 32 /* "PID/task/TID" */
+/* An exact look takes as long as the processes make it, by their mappings and their locks. */
+#define EXACT_CPU_US 30000
+#define EXACT_US 300000
 
 /* struct linux_dirent64: ino 8, off 8, reclen 2, type 1, name */
 static const char *next_entry(const char *entries, long *at)
@@ -31,6 +34,7 @@ static const char *next_entry(const char *entries, long *at)
 
 struct sample {
     uint64_t resident; /* bytes: an upper bound, shared pages count once for each process; and what is swapped */
+    uint64_t private;  /* of these what is in no file: the sandbox's own tmpfs are counted by themselves */
     uint64_t cpu_us;
 };
 
@@ -102,7 +106,11 @@ static bool add_memory(struct watch *w, const char *who, struct sample *sum)
     const char *p = text;
     if (number(&p) == 0)
         return false;
-    sum->resident += number(&p) * w->page_bytes + (w->swap ? swapped(w, who) : 0);
+    const uint64_t pages = number(&p);
+    const uint64_t of_files = number(&p);
+    const uint64_t away = w->swap ? swapped(w, who) : 0;
+    sum->resident += pages * w->page_bytes + away;
+    sum->private += (pages - (of_files < pages ? of_files : pages)) * w->page_bytes + away;
     return true;
 }
 
@@ -157,6 +165,21 @@ static uint64_t exact_memory(struct watch *w, const char *who, uint64_t bound)
     return bytes;
 }
 
+static uint64_t own_cpu_us(void)
+{
+    struct timespec t;
+    sys_call(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+/* What there is time for; the rest counts as if nobody shared anything, for nobody is watched meanwhile. */
+static uint64_t exact_in_time(struct watch *w, const char *who, const struct sample *bound)
+{
+    if (own_cpu_us() > w->exact_cpu_us || sys_now_us() > w->exact_us)
+        return plan_hosted(w->spawn->plan) ? bound->resident : bound->private;
+    return exact_memory(w, who, bound->resident);
+}
+
 static void add_process(struct watch *w, const char *pid, bool exact, struct sample *sum)
 {
     const struct plan *plan = w->spawn->plan;
@@ -164,7 +187,7 @@ static void add_process(struct watch *w, const char *pid, bool exact, struct sam
     struct sample bound = {0};
     memcpy(who, pid, strlen(pid) + 1);
     if (plan->watch_memory && (add_memory(w, who, &bound) || add_living_thread(w, who, &bound)))
-        sum->resident += exact ? exact_memory(w, who, bound.resident) : bound.resident;
+        sum->resident += exact ? exact_in_time(w, who, &bound) : bound.resident;
     if (plan->watch_cpu && !exact)
         add_cpu(w, pid, sum);
 }
@@ -185,11 +208,17 @@ static void each_descendant(struct watch *w, bool exact, struct sample *sum)
     }
 }
 
+/* Its /proc is the host's. */
+static bool shows_others(const struct plan *plan)
+{
+    return plan_hosted(plan) || plan->host_proc;
+}
+
 /* For every process but init. */
 static void each_process(struct watch *w, bool exact, struct sample *sum)
 {
     _Alignas(8) char entries[4096];
-    if (plan_hosted(w->spawn->plan) || w->spawn->plan->host_proc) {
+    if (shows_others(w->spawn->plan)) {
         each_descendant(w, exact, sum);
         return;
     }
@@ -232,20 +261,35 @@ static uint64_t clamp(uint64_t us)
     return us < PERIOD_MIN_US ? PERIOD_MIN_US : us > PERIOD_MAX_US ? PERIOD_MAX_US : us;
 }
 
-/* How long nothing can go beyond its limit. */
+/* How long nothing can go beyond its limit. One core is never all: the mask that was looked at can be widened. */
 static uint64_t period(const struct plan *plan, uint64_t bytes, uint64_t cpu_us)
 {
-    const uint64_t memory = plan->watch_memory ? clamp((plan->mem_bytes - bytes) / BYTES_PER_US) : PERIOD_MAX_US;
+    const uint64_t rate = BYTES_PER_US * (plan->host->cores < 2 ? 2 : plan->host->cores);
+    const uint64_t memory = plan->watch_memory ? clamp((plan->mem_bytes - bytes) / rate) : PERIOD_MAX_US;
     const uint64_t cpu = plan->watch_cpu ? clamp(plan->cpu_ms * 1000 - cpu_us) : PERIOD_MAX_US;
     return memory < cpu ? memory : cpu;
+}
+
+/* What lies in a tmpfs of the host's is not this tree's memory. */
+static bool made_for_the_run(const struct plan *plan, const char *place)
+{
+    bool made = false;
+    for (size_t i = 0; i < plan->step_count; i++) {
+        if (strcmp(plan->steps[i].target, place) == 0)
+            made = plan->steps[i].kind == STEP_TMPFS;
+    }
+    return made;
 }
 
 void watch_places(struct watch *w, int root)
 {
     static const char *const places[3] = {"tmp", "work", "dev/shm"};
-    w->next_us = sys_now_us() + period(w->spawn->plan, 0, 0); /* what runs from now on has used nothing yet */
-    for (int i = 0; w->spawn->plan->watch_memory && i < 3; i++) {
+    const struct plan *plan = w->spawn->plan;
+    w->next_us = sys_now_us() + period(plan, 0, 0); /* what runs from now on has used nothing yet */
+    for (int i = 0; plan->watch_memory && i < 3; i++) {
         struct statfs fs;
+        if (!made_for_the_run(plan, places[i]))
+            continue;
         w->tmpfs[i] = sys_open_in_root(root, places[i], O_PATH | O_DIRECTORY);
         if (w->tmpfs[i] >= 0 && (sys_fstatfs(w->tmpfs[i], &fs) < 0 || fs.f_type != 0x01021994)) {
             sys_close(w->tmpfs[i]);
@@ -276,7 +320,7 @@ void watch_start(struct watch *w, struct spawn *s)
         sys_close(root);
     }
     char text[256];
-    if (w->proc >= 0 && read_of(w, plan_hosted(plan) || plan->host_proc ? "self" : "1", "statm", text, sizeof text) > 0)
+    if (w->proc >= 0 && (shows_others(plan) ? descent_shown(w->proc) : read_of(w, "1", "statm", text, sizeof text) > 0))
         __atomic_or_fetch(&s->shared->proof, PROOF_WATCHER, __ATOMIC_RELAXED);
 }
 
@@ -308,6 +352,8 @@ enum limit_hit watch_look(struct watch *w)
         bytes = sum.resident + files;
         if (bytes > plan->mem_bytes) {
             struct sample exact = {0};
+            w->exact_cpu_us = own_cpu_us() + EXACT_CPU_US;
+            w->exact_us = now + EXACT_US;
             each_process(w, true, &exact);
             bytes = exact.resident + files;
         }

@@ -19,6 +19,7 @@ struct watch {
     uint64_t page_bytes;
     bool swap;           /* this host has some */
     uint64_t next_us;    /* when to look again */
+    uint64_t exact_cpu_us, exact_us; /* until when an exact look may go on, by both clocks */
     bool blind;          /* this host lets it look no more: the run cannot go on */
 };
 

@@ -1,4 +1,8 @@
 """The limits, and that each ends the run on time: P3-P5, P10, P11, P13, P14."""
+import os
+import pathlib
+import tempfile
+
 import pytest
 
 from support import PYTHON, SHORT, TEST_BIN, cordon, inside, marker, outside, pids_with, run, eventually
@@ -291,3 +295,15 @@ say([tried(lambda: mmap.mmap(-1, 4096)), tried(lambda: os.memfd_create('x')), tr
     assert r.answer == ["ENOSYS", "ENOSYS", "ok"]
     assert inside(code, "--mem", "none", **sampled).answer == ["ok"] * 3
     assert inside(code, "--profile", "agent", **sampled, cwd="/tmp").answer == ["ok"] * 3
+
+
+def test_files_of_others_in_a_tmpfs_of_the_hosts_are_not_the_runs_memory():
+    sampled = dict(binary=TEST_BIN, env={"CORDON_TEST_DISABLE": "cgroup"})
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as shm:
+        work = pathlib.Path(shm, "work")
+        work.mkdir()
+        os.chmod(shm, 0o755)
+        pathlib.Path(shm, "ballast").write_bytes(bytes(80 << 20))
+        for options in (["--work", work], ["--rw", f"{work}:/tmp"]):
+            r = run("--mem", "64M", *options, "--", "sh", "-c", "sleep 0.3; echo fine", **sampled)
+            assert r.doc["enforced"]["memory"]["mechanism"] == "watcher" and r.text == "fine\n", r.told()

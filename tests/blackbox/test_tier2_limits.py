@@ -6,7 +6,9 @@ import subprocess
 import sys
 import threading
 
-from support import BIN, ENV, PRELUDE, PYTHON, TEST_BIN, eventually, marker, pids_with
+import pytest
+
+from support import BIN, ENV, PRELUDE, PYTHON, ROOT, TEST_BIN, eventually, marker, pids_with
 from tier2 import FORKS, PARTIAL, USER, applied, cordon, inside, outside, refusing  # noqa: F401
 
 # Where the user has one, it holds the limits on this tier, too.
@@ -180,3 +182,33 @@ def test_death_of_init_hangs_nobody_and_is_said(refuse):
     assert doc["status"] == "KILLED_KILL", doc
     assert doc["enforced"]["processes"]["applied"] is False
     assert eventually(lambda: not pids_with(word))
+
+
+# Lets nobody look into it, then takes what it can get.
+UNSEEN = """
+libc.prctl(4, 0, 0, 0, 0)
+held = []
+for _ in range(20): held.append(bytearray(b'x' * (10 << 20)))
+time.sleep(0.5)
+""" + FORKS
+
+
+@pytest.mark.skipif(not ROOT, reason="only root mounts /proc")
+@pytest.mark.parametrize("hidepid", [0, 1, 2])
+def test_where_proc_hides_processes_nothing_is_claimed_by_looking_at_them(refuse, hidepid):
+    """hidepid keeps a process that is not dumpable from its own user, too: a limit by looking at it does not hold."""
+    hidden = ["unshare", "-m", "sh", "-ec", f'mount -t proc -o hidepid={hidepid} proc /proc; exec "$@"', "sh"]
+    def under(*options):
+        argv = [*hidden, *USER, refuse, "newuser=EPERM", "--", TEST_BIN, "run", "--backend", "native", "--json",
+                *options, "--mem", "96M", "--pids", "8", "--cpu", "20s", "--", PYTHON, "-c", PRELUDE + UNSEEN]
+        p = subprocess.run(argv, env={**ENV, **WITHOUT_CGROUP["env"]}, stdout=subprocess.PIPE, timeout=60, check=False)
+        return json.loads(p.stdout)
+    doc = under(*PARTIAL)
+    claims = {name: doc["enforced"][name]["applied"] for name in ("memory", "pids", "cpu_time")}
+    if hidepid == 0:
+        assert doc["status"] == "MEM_LIMIT" and set(claims.values()) == {True}, doc
+        return
+    assert doc["status"] == "OK" and json.loads(doc["stdout"].splitlines()[-1]) == [100, "ok"], "the attack works"
+    assert set(claims.values()) == {False}, claims
+    assert doc["reason"] == "PARTIAL_ENFORCEMENT"
+    assert under("--profile", "limits")["status"] == "INTERNAL_ERROR", "and a policy that wants them is refused"

@@ -328,3 +328,18 @@ def test_files_are_still_the_callers_own(tree):
     r = inside(f"say([os.stat('{tree}/open').st_uid == os.getuid(), open('{tree}/own').read()])", "--uid", "caller",
                "--ro", tree, "--hide", "**/.env")
     assert r.answer == [True, "mine"]
+
+
+def test_no_snapshot_shows_what_is_covered(tree):
+    """Whoever owns a subvolume of btrfs may have a snapshot of it, in which nothing is covered. Other file systems do
+    not know the request, which shows that it got there; to copy a file by its descriptor stays possible.
+    """
+    code = f"""
+import fcntl
+fd = os.open({str(tree)!r}, os.O_RDONLY)
+snapshots = (0x50009401, 0x50009417, 0x5000940e, 0x50009418, 0x4020bc10)
+say([[tried(fcntl.ioctl, fd, n, bytes(1024)) for n in snapshots], tried(fcntl.ioctl, fd, 0x40049409, fd)])
+"""
+    control, clone = outside(code).answer
+    assert set(control) <= {"ENOTTY", "EINVAL", "EOPNOTSUPP"}, "the control"
+    assert inside(code, "--rw", tree, "--hide", tree / ".env").answer == [["EPERM"] * 5, clone]

@@ -32,3 +32,16 @@ say(r)
     r = inside(code).answer
     assert all(isinstance(x, str) and x in ("EPERM", "ENOTTY") for x in r), r
     assert r[0] == r[1]
+
+
+def test_no_lease_on_a_file_of_the_hosts(place):
+    """It needs no right to write, and everybody who opens the file then waits for the lease's end."""
+    (place / "f").write_text("x")
+    code = f"""
+import fcntl
+fd = os.open({str(place / "f")!r}, os.O_RDONLY)
+say([tried(fcntl.fcntl, fd, fcntl.F_SETLEASE, kind) for kind in (fcntl.F_RDLCK, fcntl.F_WRLCK)] +
+    [tried(fcntl.fcntl, fd, command) for command in (fcntl.F_GETLEASE, fcntl.F_GETFL)])
+"""
+    assert outside(code).answer == ["ok"] * 4, "the control"
+    assert inside(code, "--ro", place).answer == ["EPERM"] * 2 + ["ok"] * 2

@@ -1,7 +1,13 @@
 """Where no cgroup counts, init watches: nothing inside may blind it, slow it down or stop it."""
+import contextlib
+import pathlib
+import shutil
+import subprocess
+import threading
+
 import pytest
 
-from support import PRELUDE, PYTHON, TEST_BIN, inside, outside, run
+from support import PRELUDE, PYTHON, ROOT, TEST_BIN, eventually, inside, outside, own_processes, run
 
 WATCHER = dict(binary=TEST_BIN, env={"CORDON_TEST_DISABLE": "cgroup"})
 TOUCH = """
@@ -80,3 +86,41 @@ def test_pages_that_a_pipe_or_a_socket_holds(probes, where):
     assert control.answer == "has it all\n"
     r = run("--mem", "96M", "--net", "loopback", "--ro", f"{probes}:/probes", "--", "/probes/pinned", where, **WATCHER)
     assert "has it all" not in r.text and "refused" in r.text, r.told()
+
+
+def test_many_mappings_do_not_outrun_the_watcher(probes):
+    control = subprocess.run([probes / "mappings"], stdout=subprocess.PIPE, check=False)
+    assert control.stdout == b"has it all\n"
+    r = run("--mem", "256M", "--pids", "64", "--ro", f"{probes}:/probes", "--", "/probes/mappings", **WATCHER)
+    assert "has it all" not in r.text and r.doc["status"] == "MEM_LIMIT", r.told()
+
+
+def parent_of(pid):
+    with contextlib.suppress(OSError):
+        return int(pathlib.Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[1])
+    return 0
+
+
+@pytest.mark.skipif(not ROOT or shutil.which("strace") is None, reason="strace slows init down, and only root may")
+def test_children_that_stop_for_init_do_not_keep_it(place, probes):
+    """A millisecond for each, in which all others stop again: there is always one more to let go."""
+    place.chmod(0o755)
+    before = own_processes()
+    result = []
+    thread = threading.Thread(target=lambda: result.append(
+        run("--mem", "96M", "--ro", place, "--ro", f"{probes}:/probes", "--wall", "20s", "--grace", "100ms", "--",
+            "/probes/storm", place / "go", **WATCHER)))
+    thread.start()
+
+    def init():
+        mine = own_processes() - before
+        return [pid for pid in mine if parent_of(pid) in mine]
+
+    assert eventually(lambda: len(init()) == 1)
+    with subprocess.Popen(["strace", "-o", "/dev/null", "-p", str(init()[0]), "-e", "trace=ptrace", "-e",
+                           "inject=ptrace:delay_exit=1000"], stderr=subprocess.PIPE) as tracer:
+        assert b"attached" in tracer.stderr.readline()
+        (place / "go").write_text("")
+        thread.join(40)
+        tracer.terminate()
+    assert "has it all" not in result[0].text and result[0].doc["status"] == "MEM_LIMIT", result[0].told()

@@ -34,6 +34,29 @@ TEST(a_path_is_hidden_where_it_is_named)
     arena_free(&i.arena);
 }
 
+TEST(a_name_that_is_covered_needs_the_filter_which_refuses_snapshots)
+{
+    struct invented i = hiding("/data/.env");
+    bind_in(&i, &i.policy.ro, "/srv/in", "/data");
+    i.policy.seccomp = SECCOMP_OFF;
+    i.policy.allow_partial = true;
+    CHECK_INT(compile(&i), 0);
+    CHECK(i.plan.claims[CAP_FILESYSTEM].mechanism != NULL); /* an overlay is no part of the file system */
+    arena_free(&i.arena);
+
+    i = hiding("/data/.env");
+    bind_in(&i, &i.policy.rw, "/srv/in", "/data");
+    CHECK_INT(compile(&i), 0);
+    CHECK((i.plan.claims[CAP_FILESYSTEM].proof & PROOF_SECCOMP) != 0);
+    arena_free(&i.arena);
+
+    i = hiding("/data/.env");
+    bind_in(&i, &i.policy.rw, "/srv/in", "/data");
+    i.policy.seccomp = SECCOMP_OFF;
+    CHECK_INT(compile(&i), -EOPNOTSUPP);
+    arena_free(&i.arena);
+}
+
 TEST(and_in_every_other_tree_of_the_same_files)
 {
     struct invented i = hiding("/data/a/.env");

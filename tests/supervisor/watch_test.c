@@ -30,8 +30,12 @@ static void become_init(void)
     mount("tmpfs", "/work", "tmpfs", 0, "size=16m"); /* few hosts have one */
 }
 
+static struct plan_step steps[] = {{.kind = STEP_TMPFS, .target = "tmp"},
+                                   {.kind = STEP_TMPFS, .target = "work"},
+                                   {.kind = STEP_TMPFS, .target = "dev/shm"}};
 static struct shared shared;
-static struct plan plan;
+static struct host host = {.cores = 2};
+static struct plan plan = {.host = &host, .steps = steps, .step_count = sizeof steps / sizeof steps[0]};
 static struct spawn spawned = {.plan = &plan, .shared = &shared};
 
 static void need_own_memory_only(void)
@@ -129,6 +133,16 @@ TEST(pages_that_two_processes_share_count_once)
     _exit(0);
 }
 
+TEST(many_cores_are_looked_at_sooner)
+{
+    become_init();
+    host.cores = 64; /* 160 GB/s */
+    const uint64_t before = sys_now_us();
+    watching(512 * MIB, POLICY_UNLIMITED);
+    CHECK(first_look_us - before < 50000); /* two cores: 100 ms */
+    _exit(0);
+}
+
 TEST(files_in_a_tmpfs_count_as_memory)
 {
     need_own_memory_only();
@@ -144,6 +158,20 @@ TEST(files_in_a_tmpfs_count_as_memory)
         CHECK_INT(write(fd, block, sizeof block), (long long)sizeof block);
     w.next_us = 0;
     CHECK_INT(watch_look(&w), HIT_MEMORY);
+    _exit(0);
+}
+
+TEST(files_in_a_tmpfs_of_somebody_else_do_not)
+{
+    need_own_memory_only();
+    become_init();
+    steps[0].kind = STEP_BIND;
+    struct watch w = watching(12 * MIB, POLICY_UNLIMITED);
+    static char block[MIB];
+    int fd = open("/tmp/big", O_WRONLY | O_CREAT, 0600);
+    for (int k = 0; k < 14; k++)
+        CHECK_INT(write(fd, block, sizeof block), (long long)sizeof block);
+    CHECK_INT(watch_look(&w), HIT_NONE);
     _exit(0);
 }
 

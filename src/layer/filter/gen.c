@@ -8,7 +8,7 @@
  *
  * A program is: the architecture, the tree, a block for each kind of argument check, the returns.
  * Arguments are compared as the kernel compares them: all that are looked at are 32 bits wide or
- * less there, so only the low half counts.
+ * less there, so only the low half counts; but for a pointer.
  */
 #include <assert.h>
 #include <errno.h>
@@ -73,6 +73,7 @@ enum label {
     RETURN_LOCAL,   /* a unix socket where it would be the host's */
     RETURN_DENIED,  /* EPERM in every variant: programs live with it */
     RETURN_NOMEM,   /* memory that nobody would count */
+    RETURN_DONE,    /* success, and nothing was done */
     RETURN_PROOF,
     RETURN_NOTIFY, /* whoever listens decides */
     LAST_RETURN = RETURN_NOTIFY,
@@ -185,6 +186,11 @@ static void load_argument(struct program *p, unsigned index)
     load(p, offsetof(struct seccomp_data, args) + index * sizeof(uint64_t));
 }
 
+static void load_high_half(struct program *p, unsigned index)
+{
+    load(p, offsetof(struct seccomp_data, args) + index * sizeof(uint64_t) + sizeof(uint32_t));
+}
+
 static void if_equal(struct program *p, uint32_t k, int yes, int no)
 {
     emit(p, BPF_JMP | BPF_JEQ | BPF_K, k, yes, no);
@@ -259,6 +265,19 @@ static void check_host_ioctl(struct program *p)
     if_equal(p, 'T' << 8, NEXT, RETURN_DENIED);
 }
 
+/*
+ * Who owns a directory may have a snapshot of it, in which nothing is covered that is hidden in the
+ * directory. What copies a file reads it by a descriptor.
+ */
+static void refuse_snapshots(struct program *p)
+{
+    if_equal(p, 0x40049409, RETURN_ALLOW, NEXT); /* FICLONE */
+    if_equal(p, 0x4020940d, RETURN_ALLOW, NEXT); /* FICLONERANGE */
+    emit(p, BPF_ALU | BPF_AND | BPF_K, 0xff00, NEXT, NEXT); /* the type */
+    if_equal(p, 0x9400, RETURN_DENIED, NEXT);               /* btrfs */
+    if_equal(p, 0xbc00, RETURN_DENIED, RETURN_ALLOW);       /* bcachefs */
+}
+
 static void check_ioctl(struct program *p, enum seccomp_world world)
 {
     static const uint32_t refused[] = {
@@ -273,7 +292,10 @@ static void check_ioctl(struct program *p, enum seccomp_world world)
         check_host_ioctl(p);
         load_argument(p, 1);
     }
-    refuse_each(p, refused, sizeof refused / sizeof refused[0], RETURN_FORBID, RETURN_ALLOW);
+    refuse_each(p, refused, sizeof refused / sizeof refused[0], RETURN_FORBID,
+                world == WORLD_OWN ? (int)NEXT : (int)RETURN_ALLOW);
+    if (world == WORLD_OWN)
+        refuse_snapshots(p);
 }
 
 static void check_personality(struct program *p)
@@ -353,20 +375,47 @@ static void check_map(struct program *p, bool deny_memfd)
  * Init shares the payload's user, so the kernel would let the payload lower init's limits or
  * starve it: its watcher would go blind. It is pid 1 to everybody inside.
  */
-static void check_process(struct program *p, unsigned argument, enum seccomp_world world)
+static void check_process(struct program *p, unsigned argument, enum seccomp_world world, int rest)
 {
     load_argument(p, argument);
     if (world == WORLD_OWN)
-        if_equal(p, 1, RETURN_FORBID, RETURN_ALLOW);
+        if_equal(p, 1, RETURN_FORBID, rest);
     else /* all the user's processes have a number here; 0 is the caller itself */
-        if_equal(p, 0, RETURN_ALLOW, RETURN_DENIED);
+        if_equal(p, 0, rest, RETURN_DENIED);
+}
+
+/*
+ * The limit on core files is 1, which stops the host's handler of crashes, a program of root's. 0
+ * would not, and anybody may lower a limit: who wants no core file is told that there will be none.
+ */
+static void check_limit(struct program *p)
+{
+    load_argument(p, 0);
+    if_equal(p, RLIMIT_CORE, RETURN_DONE, RETURN_ALLOW);
+}
+
+static void check_limit_of(struct program *p, enum seccomp_world world)
+{
+    check_process(p, 0, world, NEXT);
+    load_argument(p, 1);
+    if_equal(p, RLIMIT_CORE, NEXT, RETURN_ALLOW);
+    load_argument(p, 2); /* the new one; a null pointer only asks */
+    if_equal(p, 0, NEXT, RETURN_DONE);
+    load_high_half(p, 2);
+    if_equal(p, 0, RETURN_ALLOW, RETURN_DONE);
+}
+
+static void check_fcntl(struct program *p)
+{
+    load_argument(p, 1);
+    if_equal(p, F_SETLEASE, RETURN_DENIED, RETURN_ALLOW);
 }
 
 static void check_priority(struct program *p, uint32_t whole_user, enum seccomp_world world)
 {
     load_argument(p, 0);
     if_equal(p, whole_user, RETURN_FORBID, NEXT);
-    check_process(p, 1, world); /* a process, or a process group: init leads its own */
+    check_process(p, 1, world, RETURN_ALLOW); /* a process, or a process group: init leads its own */
 }
 
 static void emit_check(struct program *p, enum verdict verdict, const struct seccomp_choice *choice)
@@ -390,7 +439,10 @@ static void emit_check(struct program *p, enum verdict verdict, const struct sec
     case VERDICT_MEMFD: check_huge(p, 1, MFD_HUGETLB); break;
     case VERDICT_SEGMENT: check_huge(p, 2, SHM_HUGETLB); break;
     case VERDICT_OPTION: check_option(p); break;
-    case VERDICT_PROCESS: check_process(p, 0, world); break;
+    case VERDICT_PROCESS: check_process(p, 0, world, RETURN_ALLOW); break;
+    case VERDICT_LIMIT_0: check_limit(p); break;
+    case VERDICT_LIMIT_1: check_limit_of(p, world); break;
+    case VERDICT_FCNTL: check_fcntl(p); break;
     case VERDICT_PRIORITY: check_priority(p, PRIO_USER, world); break;
     case VERDICT_IO_PRIORITY: check_priority(p, 3 /* IOPRIO_WHO_USER */, world); break;
     case VERDICT_MODE_1: check_mode(p, 1); break;
@@ -486,6 +538,7 @@ static uint32_t value_of(int label, const struct seccomp_choice *choice)
     case RETURN_LOCAL: return error | EAFNOSUPPORT;
     case RETURN_DENIED: return error | EPERM;
     case RETURN_NOMEM: return error | ENOMEM;
+    case RETURN_DONE: return error; /* of no error */
     case RETURN_PROOF: return error | (SECCOMP_PROOF_ERRNO + seccomp_variant(choice));
     case RETURN_NOTIFY: return SECCOMP_RET_USER_NOTIF;
     default: abort();

@@ -24,6 +24,9 @@ enum verdict {
     VERDICT_SEGMENT,  /* as QUEUE, and never of huge pages */
     VERDICT_OPTION,   /* with deny_memfd no socket that pins its sender's pages */
     VERDICT_PROCESS,  /* argument 0 is a process: any but init; in the host's world only 0 */
+    VERDICT_LIMIT_0,  /* the number is the argument that names a limit: the one on core files stays */
+    VERDICT_LIMIT_1,  /* the same, of a process as above; asking is free */
+    VERDICT_FCNTL,    /* no leases */
     VERDICT_PRIORITY, /* argument 0 says what argument 1 names: no whole user, and not init */
     VERDICT_IO_PRIORITY,
     VERDICT_MODE_1, /* the number is the argument that holds the mode; for open, the flags */
