@@ -1,13 +1,11 @@
 """docs/in-a-container.md: hosts like those that containers make, and what its table says of them."""
 import os
-import pathlib
 import re
 import subprocess
 
 import pytest
 
-import support
-from support import BIN, ENV, PRELUDE, PYTHON, ROOT
+from support import BIN, ENV, PRELUDE, PYTHON, ROOT, page
 from tier2 import UID
 
 PAGE = "docs/in-a-container.md"
@@ -19,15 +17,8 @@ LEFT = "-all,+" + CAPABILITIES.replace(",", ",+")
 KINDS = ["nothing given", "user namespaces", "and a new `/proc`"]
 
 
-def page():
-    for top in (support.TOP, pathlib.Path(os.environ.get("CORDON_SOURCE", support.TOP))):
-        if (top / PAGE).exists():
-            return (top / PAGE).read_text()
-    raise AssertionError(f"{PAGE} is missing")
-
-
 def rows():
-    head, _, *body = re.search(r"^(\| command .*?)\n\n", page(), re.S | re.M).group(1).split("\n")
+    head, _, *body = re.search(r"^(\| command .*?)\n\n", page(PAGE), re.S | re.M).group(1).split("\n")
     assert [c.strip() for c in head.strip("|").split("|")] == ["command", *KINDS]
     cells = [[c.strip() for c in line.strip("|").split("|")] for line in body]
     return [(command.strip("`"), *map(int, codes)) for command, *codes in cells]
