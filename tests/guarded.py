@@ -8,7 +8,7 @@ import support
 PYTEST = [support.PYTHON, "-m", "pytest", "-q"]
 DATA = ["manual_slop.toml", "manual_slop_history.toml", "config.toml", "credentials.toml",
         "presets.toml", "personas.toml", "tool_presets.toml", "x.ini"]
-FIX = "write under tests/ (pytest: tmp_path; else tests/artifacts/)"
+FIX = "write under tests/ (pytest: tmp_path; else $TMPDIR or tests/artifacts/)"
 
 SUITE = '''
 import os

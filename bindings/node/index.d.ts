@@ -324,6 +324,8 @@ export interface RunOptions {
   input?: string | Uint8Array;
   /** Instead of the environment of this process; the policy passes a part of it. */
   env?: { [name: string]: string };
+  /** The policy's `wall_ms`, a whole number above 0. */
+  timeoutMs?: number;
   /** 32 hex digits. */
   traceId?: string;
 }

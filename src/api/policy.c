@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -84,6 +85,15 @@ int cordon_policy_set_env(struct cordon_policy *policy, const char *name, const 
     return policy_add_var(&policy->policy.env.set, &policy->arena, name, value, err);
 }
 
+static void offer_limits(struct cordon_error *err)
+{
+    char list[sizeof err->remedy];
+    int len = snprintf(list, sizeof list, "allowed:");
+    for (size_t i = 0; i < POLICY_LIMIT_COUNT && (size_t)len < sizeof list; i++)
+        len += snprintf(list + len, sizeof list - (size_t)len, "%s %s", i == 0 ? "" : ",", policy_limit_table[i].key);
+    err_remedy(err, list);
+}
+
 int cordon_policy_set_limit(struct cordon_policy *policy, const char *name, uint64_t value,
                                    struct cordon_error *err)
 {
@@ -94,6 +104,7 @@ int cordon_policy_set_limit(struct cordon_policy *policy, const char *name, uint
     if (limit == NULL) {
         err_set(err, CORDON_ERROR_USAGE, CORDON_LAYER_POLICY, EINVAL, "set limit", name);
         err_why(err, "there is no such name");
+        offer_limits(err);
         return -EINVAL;
     }
     const char *wrong = policy_limit_wrong(limit, value, room, sizeof room);

@@ -77,23 +77,57 @@ static const struct option *find(const struct option_walk *walk, const char *wor
     return NULL;
 }
 
+/* What other sandboxes call it. */
+static const char *in_our_words(const struct option_walk *walk, const char *name)
+{
+    static const struct {
+        const char *theirs, *ours;
+    } pairs[] = {
+        {"bind", "--rw"}, {"ro-bind", "--ro"}, {"volume", "--rw"}, {"chdir", "--cwd"}, {"workdir", "--cwd"},
+        {"timeout", "--wall"}, {"network", "--net"}, {"share-net", "--net"}, {"whitelist", "--ro"},
+        {"read-only", "--ro"}, {"read-write", "--rw"}, {"blacklist", "--hide"},
+    };
+    void *target;
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        const struct option *ours = strcmp(name, pairs[i].theirs) == 0 ? find(walk, pairs[i].ours, &target) : NULL;
+        if (ours != NULL)
+            return ours->name;
+    }
+    return NULL;
+}
+
+static const char *nearest_option(const struct option_walk *walk, const char *name)
+{
+    const char *best = NULL;
+    for (size_t t = 0; t < walk->table_count; t++) {
+        const struct option_table *table = &walk->tables[t];
+        const char *near = nearest_word(name, &table->items->name, table->count, sizeof *table->items);
+        if (near != NULL && (best == NULL || nearest_distance(name, near) < nearest_distance(name, best)))
+            best = near;
+    }
+    return best;
+}
+
 static int unknown(const struct option_walk *walk, const char *word, struct cordon_error *err)
 {
     char subject[128];
     char remedy[128] = "see --help for all options";
     const char *best = NULL;
     snprintf(subject, sizeof subject, "%.*s", (int)strcspn(word, "="), word);
-    for (size_t t = 0; t < walk->table_count && strlen(subject) > 2; t++) {
-        const struct option_table *table = &walk->tables[t];
-        const char *near =
-            nearest_word(subject + 2, &table->items->name, table->count, sizeof *table->items);
-        if (near != NULL && (best == NULL || nearest_distance(subject + 2, near) <
-                                                 nearest_distance(subject + 2, best)))
-            best = near;
-    }
+    if (strlen(subject) > 2)
+        best = in_our_words(walk, subject + 2);
+    if (strlen(subject) > 2 && best == NULL)
+        best = nearest_option(walk, subject + 2);
     if (best != NULL)
         snprintf(remedy, sizeof remedy, "did you mean --%s?", best);
     return usage_error(err, subject, "there is no such option", remedy);
+}
+
+static int value_missing(const struct option_use *use)
+{
+    char remedy[128];
+    snprintf(remedy, sizeof remedy, "write --%s %s", use->option->name, use->option->arg);
+    return option_refuse(use, "its value is missing", remedy);
 }
 
 int option_walk(const struct option_walk *walk, int argc, char **argv, struct cordon_error *err)
@@ -116,7 +150,7 @@ int option_walk(const struct option_walk *walk, int argc, char **argv, struct co
         else if (use.option->arg != NULL && i < argc && strcmp(argv[i], "--") != 0)
             value = argv[i++];
         if (use.option->arg != NULL && value == NULL)
-            return option_refuse(&use, "its value is missing", use.option->arg);
+            return value_missing(&use);
         if (use.option->first != walk->first)
             continue;
         int r = use.option->apply(&use, value);

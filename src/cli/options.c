@@ -42,6 +42,13 @@ static int apply_profile(const struct option_use *use, const char *value)
     return r;
 }
 
+/* As others have it: HOST:SANDBOX:ro. */
+static bool says_how(const char *sandbox)
+{
+    const char *colon = strrchr(sandbox, ':');
+    return colon != NULL && (strcmp(colon, ":ro") == 0 || strcmp(colon, ":rw") == 0);
+}
+
 /* HOST[:SANDBOX]. What is inside is absolute, so the two part at the first ":/". */
 static int add_bind(const struct option_use *use, const char *value, struct policy_binds *list)
 {
@@ -49,6 +56,8 @@ static int add_bind(const struct option_use *use, const char *value, struct poli
     const size_t len = colon != NULL ? (size_t)(colon - value) : strlen(value);
     if (len == 0)
         return option_refuse(use, "the host path is empty", "write HOST or HOST:SANDBOX");
+    if (colon != NULL && says_how(colon + 1))
+        return option_not(use, value, "HOST:SANDBOX", "leave out what follows the second colon: --ro and --rw say it");
     const char *host = arena_strndup(use->arena, value, len);
     host = host == NULL ? NULL : host_path(use, host);
     if (host == NULL)

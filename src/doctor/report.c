@@ -150,4 +150,7 @@ void doctor_write_text(const struct doctor *d, bool colour, struct buf *out)
     if (d->asked_given && d->asked.profile != d->standard.profile)
         put_summary(&d->asked, "the profile", colour, out);
     put_summary(&d->standard, "the default profile", colour, out);
+    if (!d->standard.enforceable)
+        buf_puts(out, "  until then: --allow-partial runs with what there is, and says what is missing; for code "
+                      "that you trust look at cordon doctor --profile limits\n");
 }

@@ -10,6 +10,7 @@
 #include "layer/workdir.h"
 
 #define MAX_TOP 256 /* entries of "/" */
+#define FILTERED "Seccomp:\t2"
 
 enum refusal layer_refusal_of(const struct cordon_error *met)
 {
@@ -71,8 +72,12 @@ static bool is_chroot(void)
 /* The first cause that shows. */
 static const char *cause_of(int errnum)
 {
-    if (errnum == ENOSPC || errnum == EUSERS || read_number("/proc/sys/user/max_user_namespaces") == 0)
-        return "their number is limited: sysctl -w user.max_user_namespaces=10000";
+    const bool counted = errnum == ENOSPC || errnum == EUSERS;
+    const bool none_left = read_number("/proc/sys/user/max_user_namespaces") == 0;
+    if (!counted && none_left && has_line("/proc/self/status", FILTERED))
+        return REFUSAL_NESTED;
+    if (counted || none_left)
+        return "their number is limited: sysctl -w user.max_user_namespaces=15000";
     if (read_number("/proc/sys/kernel/unprivileged_userns_clone") == 0)
         return "this kernel keeps them for root: sysctl -w kernel.unprivileged_userns_clone=1";
     if (read_number("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == 1)
@@ -80,7 +85,7 @@ static const char *cause_of(int errnum)
                "for cordon with 'userns,'";
     if (is_chroot())
         return "the kernel gives none inside a chroot: run cordon outside of it";
-    if (has_line("/proc/self/status", "Seccomp:\t2"))
+    if (has_line("/proc/self/status", FILTERED))
         return "a seccomp filter around this process refuses them, as containers have: give the container one that "
                "allows clone and unshare with CLONE_NEWUSER";
     if (access("/.dockerenv", F_OK) == 0 || access("/run/.containerenv", F_OK) == 0)

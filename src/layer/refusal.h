@@ -7,6 +7,9 @@
 #include "plan/host.h"
 #include "policy/policy.h"
 
+/* A payload of cordon's own finds no user namespaces left, and a filter that refuses before anybody counts. */
+#define REFUSAL_NESTED "sandboxes do not nest: if this is inside of another run of cordon, start it outside"
+
 enum refusal {
     REFUSAL_NONE,
     REFUSAL_PROCFS, /* a procfs of its own: the rest of the namespaces works */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "layer/refusal.h"
 #include "listener/serve.h"
 #include "sys/files.h"
 #include "sys/process.h"
@@ -93,8 +94,13 @@ static int open_project(const struct plan *plan, int project, struct cordon_erro
         return -1;
     int fd = project >= 0 ? fcntl(project, F_DUPFD_CLOEXEC, 0)
                           : sys_open_without_links(plan->guard.root, O_PATH | O_DIRECTORY);
-    return fd >= 0 ? fd : err_set(err, CORDON_ERROR_POLICY, CORDON_LAYER_PLAN, fd == -1 ? errno : -fd,
-                                  "open the project's root", plan->guard.root);
+    if (fd >= 0)
+        return fd;
+    int r = err_set(err, CORDON_ERROR_POLICY, CORDON_LAYER_PLAN, fd == -1 ? errno : -fd, "open the project's root",
+                    plan->guard.root);
+    if (r == -ENOSYS)
+        err_remedy(err, REFUSAL_NESTED);
+    return r;
 }
 
 int listener_start(struct listener *self, const struct plan *plan, int project, struct cordon_error *err)

@@ -201,7 +201,7 @@ static int check_hide(const struct policy *p, struct cordon_error *err)
             !any_covers(&p->ro, path) && !(p->system_ro && system_covers(path)))
             return refuse_entry(err, "/fs/hide", i, path,
                                 "is inside no bind, so there is nothing to hide",
-                                "name the path as it is seen inside, beneath an entry of ro or rw");
+                                "name the path as it is seen inside, beneath an entry of ro or rw; in all of them: **/NAME");
     }
     return 0;
 }

@@ -15,7 +15,8 @@ static void put_place(const char *relative, char *out, size_t size)
     const size_t len = slash == NULL ? 0 : (size_t)(slash - relative);
     text_escape(place, sizeof place, relative, len < NAME_MAX_SHOWN ? len : NAME_MAX_SHOWN);
     if (len == 0)
-        snprintf(out, size, ", or in a directory that \"writable\" in cordon.json names");
+        snprintf(out, size, ", or in a directory that \"writable\" in cordon.json names; "
+                            "what a tool makes: its name in \"caches\"");
     else
         snprintf(out, size, ", or add \"%s\" to \"writable\" in cordon.json", place);
 }
@@ -24,17 +25,14 @@ void report_fix(const struct report *report, const char *path, char *out, size_t
 {
     const size_t root = strcmp(report->root, "/") == 0 ? 0 : strlen(report->root);
     const bool inside = strncmp(path, report->root, root) == 0 && path[root] == '/' && path[root + 1] != '\0';
-    int n = snprintf(out, size, "write under %s/ (pytest: tmp_path; else %s/artifacts/)", report->writable,
-                     report->writable);
+    int n = snprintf(out, size, "write under %s/ (pytest: tmp_path; else $TMPDIR or %s/artifacts/)",
+                     report->writable, report->writable);
     if (n < 0 || (size_t)n >= size)
         return;
     out += n;
     size -= (size_t)n;
-    if (inside) {
+    if (inside)
         put_place(path + root + 1, out, size);
-    } else if (text_starts_with(path, "/tmp/") || text_starts_with(path, "/var/tmp/")) {
-        snprintf(out, size, "; TMPDIR names a place there; or allow it with --rw DIR");
-    } else {
+    else
         snprintf(out, size, ", or allow its directory with --rw DIR");
-    }
 }

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,6 +26,30 @@ static const char *on_host(const struct plan *plan)
     return *path;
 }
 
+/* How much of a program's directory to show: of a virtual environment all that is above its bin. */
+static int place_of(const char *directory, size_t len)
+{
+    static const char bin[] = "/bin";
+    char mark[512];
+    const size_t above = len - (sizeof bin - 1);
+    if (len < sizeof bin || strncmp(directory + above, bin, sizeof bin - 1) != 0)
+        return (int)len;
+    int n = snprintf(mark, sizeof mark, "%.*s/pyvenv.cfg", (int)above, directory);
+    return n < (int)sizeof mark && access(mark, F_OK) == 0 ? (int)above : (int)len;
+}
+
+/* A link leads to what must be there, too; /usr is. */
+static int name_place(char *out, size_t size, const char *path, const char *slash)
+{
+    char *real = realpath(path, NULL);
+    const bool elsewhere = real != NULL && strcmp(real, path) != 0 && !text_starts_with(real, "/usr/");
+    int n = snprintf(out, size, "it exists on the host: --ro %.*s would show it%s%s",
+                     place_of(path, (size_t)(slash - path)), path,
+                     elsewhere ? ", together with what it leads to: " : "", elsewhere ? real : "");
+    free(real);
+    return n;
+}
+
 /* Why a command may be missing inside, for the remedy; it is never in the result document. */
 static void suggest(const struct plan *plan, struct cordon_error *err)
 {
@@ -39,7 +64,7 @@ static void suggest(const struct plan *plan, struct cordon_error *err)
         n = snprintf(text, sizeof text, "the working directory inside is %s; --ro %s:%s would show the host's at %s",
                      plan->cwd, path, slash, slash);
     else if (slash != NULL && slash != path)
-        n = snprintf(text, sizeof text, "it exists on the host: --ro %.*s would show it", (int)(slash - path), path);
+        n = name_place(text, sizeof text, path, slash);
     if (n > 0 && (size_t)n < sizeof text)
         err_remedy(err, text);
 }
@@ -207,7 +232,7 @@ void ending_tell_partial(const struct plan *plan, uint32_t proof, struct result 
         const struct plan_claim *c = &plan->claims[i];
         partial = partial || (c->requested && (c->mechanism == NULL || (proof & c->proof) != c->proof));
     }
-    if (partial && plan->policy->allow_partial)
+    if (partial && plan->policy->allow_partial && result->status != STATUS_INTERNAL_ERROR)
         result_warn(result, "the run went on although something asked for is missing (policy /allow_partial)");
     if (partial && (result->status == STATUS_OK || result->status == STATUS_NONZERO_EXIT))
         result_reason(result, "PARTIAL_ENFORCEMENT");

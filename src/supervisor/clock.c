@@ -1,4 +1,7 @@
-/* What is due when: the deadline, the end of a grace, a look at the cpu time and at the listener. One timer for all. */
+/*
+ * What is due when: the deadline, the end of a grace, a look at the cpu time and at the listener, a
+ * terminal's end of input. One timer for all.
+ */
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -10,7 +13,7 @@
 
 void clock_set(struct supervisor *s)
 {
-    const uint64_t times[] = {s->deadline_us, s->kill_us, s->tick_us, s->listen_us};
+    const uint64_t times[] = {s->deadline_us, s->kill_us, s->tick_us, s->listen_us, s->end_us};
     uint64_t next = 0;
     for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
         if (times[i] != 0 && (next == 0 || times[i] < next))
@@ -75,5 +78,7 @@ void clock_look(struct supervisor *s)
         look_at_cpu(s, now);
     if (s->listen_us != 0 && now >= s->listen_us)
         listening_look(s, now);
+    if (s->end_us != 0 && now >= s->end_us)
+        input_end_again(s, now);
     clock_set(s);
 }

@@ -31,6 +31,8 @@ void input_begin(struct supervisor *s);
 /* When one of them is ready. */
 void input_pump(struct supervisor *s);
 void input_close(struct supervisor *s);
+/* With a terminal, after the end of the caller's: when it is due. */
+void input_end_again(struct supervisor *s, uint64_t now);
 
 int channels_open_input(struct supervisor *s);
 int channels_open_output(struct supervisor *s, unsigned i);

@@ -1,12 +1,15 @@
 /* The caller's input, on its way to the payload: what is read is kept until it could be written. */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "supervisor/events.h"
+#include "sys/process.h"
+
+#define END_KEY 4
+#define END_AGAIN_US 200000
 
 void input_close(struct supervisor *s)
 {
@@ -29,10 +32,24 @@ static void write_pending(struct supervisor *s)
     }
 }
 
-/* On a terminal an end of input is a key; in the midst of a line the first one only sends the line. */
+/*
+ * On a terminal an end of input is a key, and it lasts for one read. A file's end lasts: so the key
+ * is pressed again as long as anybody is there. A shell that reads single keys needs that, too: what
+ * came before it said so is a NUL to it.
+ */
+void input_end_again(struct supervisor *s, uint64_t now)
+{
+    if (s->input.start == s->input.end) {
+        s->input.pending[0] = END_KEY;
+        s->input.start = 0;
+        s->input.end = 1;
+    }
+    write_pending(s);
+    s->end_us = s->input.to >= 0 ? now + END_AGAIN_US : 0;
+}
+
 static void send_end(struct supervisor *s)
 {
-    static const char keys[] = {4, 4};
     if (s->plan->tty && s->input.pending == NULL)
         s->input.pending = malloc(STREAM_CHUNK);
     if (!s->plan->tty || s->input.pending == NULL) {
@@ -40,12 +57,13 @@ static void send_end(struct supervisor *s)
         return;
     }
     const bool midst = s->input.end > 0 && s->input.pending[s->input.end - 1] != '\n';
+    const uint64_t now = sys_now_us();
     supervisor_arm(s, s->input.from, TAG_INPUT, 0, &s->input.from_armed, false);
     s->input.from = -1;
-    s->input.start = 0;
-    s->input.end = midst ? 2 : 1;
-    memcpy(s->input.pending, keys, s->input.end);
-    write_pending(s);
+    if (midst) /* the first one only sends the line */
+        input_end_again(s, now);
+    input_end_again(s, now);
+    clock_set(s);
 }
 
 /*

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "base/fd.h"
+#include "layer/refusal.h"
 #include "sys/process.h"
 
 static int compare(const void *a, const void *b)
@@ -89,7 +90,7 @@ int spawn_start(struct spawn *s, struct cordon_error *err)
         int r = err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, errno, "map the shared page", "mmap");
         if (r == -ENOSYS) { /* every kernel has it */
             err_why(err, "a system call filter around this process refuses it");
-            err_remedy(err, "as inside of another run of cordon: sandboxes do not nest");
+            err_remedy(err, REFUSAL_NESTED);
         }
         return r;
     }

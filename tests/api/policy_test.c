@@ -56,6 +56,8 @@ TEST(each_setter_checks_what_it_is_given)
     CHECK_INT(cordon_policy_set_limit(policy, "wall_ms", 5000, &err), 0);
     CHECK_INT(cordon_policy_set_limit(policy, "mem_bytes", CORDON_UNLIMITED, &err), 0);
     CHECK_INT(cordon_policy_set_limit(policy, "speed", 1, &err), -EINVAL);
+    CHECK_STR(err.remedy,
+              "allowed: wall_ms, cpu_ms, mem_bytes, pids, nofile, output_bytes, grace_ms, tmp_bytes");
     CHECK_INT(cordon_policy_set_limit(policy, "pids", 0, &err), -ERANGE);
     CHECK_INT(err.kind, CORDON_ERROR_POLICY);
     CHECK_INT(cordon_policy_set_net(policy, "loopback", &err), 0);

@@ -283,3 +283,8 @@ def test_a_run_inside_of_a_run_says_what_refuses_it():
     r = cordon("run", "--ro", f"{BIN}:/c", "--", "/c", "run", "--", "true", **sampled)
     assert r.rc == 125 and b"a system call filter around this process refuses it" in r.err, r.told()
     assert b"kernel" not in r.err
+    for inner in ("run", "test"):
+        r = cordon("run", "--mem", "none", "--ro", f"{BIN}:/c", "--", "/c", inner, "--", "true")
+        assert r.rc in (2, 125) and b"\n  sandboxes do not nest: " in r.err and b"sysctl" not in r.err, r.told()
+    r = cordon("run", "--mem", "none", "--ro", f"{BIN}:/c", "--", "/c", "doctor")
+    assert r.rc == 1 and b"fix: sandboxes do not nest: " in r.out and b"docker" not in r.out, r.told()

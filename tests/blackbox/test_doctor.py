@@ -370,7 +370,8 @@ def test_the_table(deny):
                        check=False)
     assert p.returncode == 1
     assert b"the default profile stage cannot be enforced in full on this host: userns" in p.stdout
-    assert p.stdout.splitlines()[-1].startswith(b"  fix: ")
+    assert p.stdout.splitlines()[-2].startswith(b"  fix: ")
+    assert p.stdout.splitlines()[-1].startswith(b"  until then: --allow-partial")
     text = support.cordon("doctor", "--profile", "test").text
     assert "layers of cordon test" in text and "profile test, as a run" in text
 

@@ -221,6 +221,18 @@ def test_without_a_terminal_the_data_is_copied():
     assert r.out == big.replace(b"\n", b"\r\n")
 
 
+@pytest.mark.parametrize("data, command, said", [
+    (b"echo 6 times $((6 * 7))\n", ["bash", "--norc"], b"6 times 42"),
+    (b"print(6 * 7)\n", [PYTHON, "-q"], b"42"),
+    (b"echo $((6 * 7))", ["sh"], b"42"),  # a line that does not end
+    (b"", ["sh", "-c", "cat; cat; read x; echo 42"], b"42"),
+], ids=["bash", "python", "line", "twice"])
+def test_the_end_of_input_lasts(data, command, said):
+    """Also for a program that reads single keys: it does not wait for ever for one that it missed."""
+    r = cordon("run", "--tty", "--wall", "20s", "--", *command, stdin=data)
+    assert r.rc == 0 and said in r.out, r.told()
+
+
 def test_captured_as_one_stream_and_cut():
     r = run("--tty", "--", "sh", "-c", "echo out; echo err >&2")
     assert r.doc["stdout"] == "out\r\nerr\r\n" and r.doc["stderr"] == "", r.told()
@@ -245,6 +257,7 @@ def test_in_guard_mode_each_line_of_a_violation_begins_at_the_left():
 def test_without_namespaces_it_is_refused():
     r = cordon("run", "--tty", "--allow-partial", "--", "true", binary=TEST_BIN, env={"CORDON_TEST_DISABLE": "userns"})
     assert r.rc in (2, 125) and b"terminal" in r.err, r.told()
+    assert b"went on" not in r.err, r.told()
 
 
 @pytest.mark.parametrize("other", [["--stdin", "none"], ["--progress"]])

@@ -19,12 +19,13 @@ def test_t9_and_t10_the_words(project):
     text = r.err.decode()
     assert re.search(rf"^TEST_SANDBOX_VIOLATION: attempted to write to {project}/config\.toml "
                      r"\(open for writing, pid \d+ python3\)$", text, re.M), text
-    assert f"  fix: {FIX}, or in a directory that \"writable\" in cordon.json names\n" in text
+    assert (f"  fix: {FIX}, or in a directory that \"writable\" in cordon.json names; "
+            "what a tool makes: its name in \"caches\"\n") in text
     assert text.count("TEST_SANDBOX_VIOLATION") == 1
     r = run_test(project, *python("open('src/out.txt', 'w')"), code=1)
     assert f'{FIX}, or add "src" to "writable" in cordon.json' in r.err.decode()
     r = run_test(project, *python("open('/tmp/x-of-mine', 'w')"), code=1)
-    assert f"{FIX}; TMPDIR names a place there; or allow it with --rw DIR" in r.err.decode()
+    assert f"{FIX}, or allow its directory with --rw DIR" in r.err.decode()
 
 
 def test_one_block_a_path_with_all_its_calls(project):

@@ -100,6 +100,24 @@ TEST(environment_options)
     REFUSED("--env", "--env", "");
 }
 
+TEST(what_others_call_it)
+{
+    REFUSED("--bind", "--bind", "/srv", "/srv"); /* nearer to --uid, by its letters */
+    CHECK_STR(err.remedy, "did you mean --rw?");
+    REFUSED("--timeout", "--timeout", "5");
+    CHECK_STR(err.remedy, "did you mean --wall?");
+    REFUSED("--ro-bind", "--ro-bind", "/usr", "/usr");
+    CHECK_STR(err.remedy, "did you mean --ro?");
+    REFUSED("--chdir", "--chdir=/");
+    CHECK_STR(err.remedy, "did you mean --cwd?");
+    REFUSED("--hide", "--wall", "5", "--hide");
+    CHECK_STR(err.remedy, "write --hide PATH|GLOB");
+    REFUSED("--ro", "--ro", "/usr:/data:ro");
+    CHECK_STR(err.why, "'/usr:/data:ro' is not HOST:SANDBOX");
+    REFUSED("--rw", "--rw", "/srv:/data:rw");
+    ACCEPTED("--ro", "/usr:/data:x");
+}
+
 TEST(zero_and_none)
 {
     ACCEPTED("--profile", "module", "--wall", "0", "--cpu", "0", "--grace", "0", "--mem", "none");
@@ -154,6 +172,7 @@ TEST(an_unknown_option_names_the_nearest_one)
     REFUSED("--allow-partal", "--allow-partal=1");
     CHECK_STR(err.remedy, "did you mean --allow-partial?");
     REFUSED("--frobnicate", "--frobnicate");
+    CHECK_STR(err.remedy, "see --help for all options");
     REFUSED("-x", "-x");
     REFUSED("--wal", "--wal", "5"); /* no abbreviations: a new option must not change their sense */
 }

@@ -100,6 +100,11 @@ TEST(names_a_filter_that_was_there_before)
     const struct attempt killed = {.signal = SIGSYS};
     doctor_explain(&cause, &s, &landlock, &killed);
     CHECK(says("SIGSYS; a seccomp filter", ""));
+    s.max_user_namespaces = 0; /* and nobody came as far as to count them: a run of cordon */
+    explain(&s, &userns, EPERM);
+    CHECK(says("seccomp filter is already in force", "sandboxes do not nest"));
+    explain(&s, &userns, ENOSPC);
+    CHECK(says("user.max_user_namespaces is 0", "sysctl"));
 }
 
 TEST(names_what_covers_proc)

@@ -19,6 +19,19 @@ function path(value) {
   return value;
 }
 
+// What is misspelled, or is another package's, would be a limit that does not hold.
+function options(given, known) {
+  for (const name of Object.keys(given)) {
+    if (!known.includes(name)) throw new TypeError(`there is no option '${name}'; allowed: ${known.join(', ')}`);
+  }
+}
+
+function word(name, value, known) {
+  if (value !== undefined && value !== null && !known.includes(value)) {
+    throw new TypeError(`${name} is '${value}'; allowed: ${known.join(', ')}`);
+  }
+}
+
 function mode(value, usual) {
   if (value === undefined || value === null) return usual;
   if (typeof value === 'string' && /^[0-7]+$/.test(value)) value = Number.parseInt(value, 8);
@@ -69,4 +82,4 @@ function flags(options, ...names) {
   return bits;
 }
 
-module.exports = { path, mode, seconds, length, encoding, data, milliseconds, flags };
+module.exports = { path, options, word, mode, seconds, length, encoding, data, milliseconds, flags };

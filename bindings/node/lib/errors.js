@@ -34,10 +34,11 @@ function refusal({ message, code, layer, remedy }) {
   return Object.assign(new SpawnError(message), { code, layer, ...(remedy && { remedy }) });
 }
 
-/** The error for a result that is not OK. */
-function resultError(result) {
+/** The error for a result that is not OK; `refused` is what the library says if nothing ran. */
+function resultError(result, refused) {
   const Class = classes[result.status] ?? NonZeroExitError;
-  return Object.assign(new Class(result.reason || result.status, result), { code: result.status });
+  const error = new Class(refused?.message || result.reason || result.status, result);
+  return Object.assign(error, { code: result.status, ...(refused?.remedy && { remedy: refused.remedy }) });
 }
 
 function abortError(signal, result) {

@@ -17,9 +17,16 @@ const rootFlags = {
 };
 const LEAF_LINKS_ACT = 64;
 const durabilities = { none: 0, data: 1, full: 2 };
+const rootOptions = [
+  ...Object.keys(rootFlags), 'leafLinks', 'durability', 'rootfs', 'scratch', 'scratchAlias', 'homeAliases', 'host',
+  'rusticRepo', 'syncDir', 'maxReadBytes',
+];
 const denied = new Set(['EACCES', 'EPERM', 'ESTALE']);
 
 function openRoot(path, options) {
+  check.options(options, rootOptions);
+  check.word('leafLinks', options.leafLinks, ['refuse', 'act']);
+  check.word('durability', options.durability, Object.keys(durabilities));
   let flags = options.leafLinks === 'act' ? LEAF_LINKS_ACT : 0;
   for (const [name, bit] of Object.entries(rootFlags)) if (options[name]) flags |= bit;
   return native.rootOpen({

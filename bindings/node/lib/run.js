@@ -1,6 +1,7 @@
 'use strict';
 
 const { threaded } = require('./abort.js');
+const check = require('./arguments.js');
 const { refusal, resultError, abortError } = require('./errors.js');
 const native = require('./native.js');
 
@@ -34,14 +35,20 @@ function checkTimeout(timeoutMs) {
   }
 }
 
+const RUN_OPTIONS = ['signal', 'onStdout', 'onStderr', 'input', 'env', 'timeoutMs', 'traceId'];
+const CALL_OPTIONS = ['extensions', 'policy', 'within', 'timeoutMs', 'env', 'traceId', 'runner', 'signal'];
+
 const environmentList = (env) => env && Object.entries(env).map(([name, value]) => `${name}=${value}`);
 
 function run(command, policy, options = {}) {
-  const { signal, onStdout, onStderr, input, env, traceId } = options;
+  const { signal, onStdout, onStderr, input, env, traceId, timeoutMs } = options;
   return threaded(signal, (resolve, reject, stop) => {
     checkCommand(command);
+    check.options(options, RUN_OPTIONS);
     checkTraceId(traceId);
+    checkTimeout(timeoutMs);
     let failure; // of a listener: it ends the run
+    let refused; // why nothing ran
     const pass = (listener, bytes) => {
       try {
         if (failure === undefined) listener?.(bytes);
@@ -53,13 +60,14 @@ function run(command, policy, options = {}) {
     const finish = (result) => {
       if (failure !== undefined) reject(failure.error);
       else if (signal?.aborted) reject(abortError(signal, result));
-      else if (result.status !== 'OK') reject(resultError(result));
+      else if (result.status !== 'OK') reject(resultError(result, refused));
       else resolve(result);
     };
-    return native.run(command, policyText(policy), input, environmentList(env), traceId, (what, value) => {
+    return native.run(command, policyText(policy), input, environmentList(env), traceId, timeoutMs ?? 0, (what, value) => {
       if (what === 'stdout') pass(onStdout, value);
       else if (what === 'stderr') pass(onStderr, value);
       else if (what === 'error') reject(refusal(value));
+      else if (what === 'refused') refused = value;
       else finish(JSON.parse(value));
     });
   });
@@ -67,6 +75,7 @@ function run(command, policy, options = {}) {
 
 function doctor(options = {}) {
   return new Promise((resolve, reject) => {
+    check.options(options, ['profile']);
     native.doctor(options.profile, (error, json) => {
       if (error !== undefined) reject(refusal(error));
       else resolve(JSON.parse(json));
@@ -78,6 +87,7 @@ function call(moduleId, input, options = {}) {
   const { signal } = options;
   return threaded(signal, (resolve, reject) => {
     if (typeof moduleId !== 'string') throw new TypeError('moduleId must be a string');
+    check.options(options, CALL_OPTIONS);
     checkTraceId(options.traceId);
     checkTimeout(options.timeoutMs);
     const text = JSON.stringify(input === undefined ? null : input);

@@ -16,6 +16,7 @@ struct run {
     struct side side;
     char **command, **environment; /* owned */
     struct text policy, input, trace_id;
+    double timeout_ms; /* 0: the policy's */
     size_t told[2]; /* bytes of each stream that have been passed on */
 };
 
@@ -50,12 +51,12 @@ static bool report(struct run *run, const char *what, const char *data, size_t l
     return false;
 }
 
-static void report_error(struct run *run, const struct cordon_error *err)
+static void report_error(struct run *run, const char *what, const struct cordon_error *err)
 {
     struct report *r = calloc(1, sizeof *r);
     if (r == NULL)
         return;
-    *r = (struct report){.what = "error", .error = malloc(sizeof *err)};
+    *r = (struct report){.what = what, .error = malloc(sizeof *err)};
     if (r->error != NULL)
         *r->error = *err;
     if (!side_report(&run->side, r, SIDE_WAIT))
@@ -91,12 +92,14 @@ static void finish(struct run *run, struct cordon_result *result)
     pass_on(run, 0, out, len, SIDE_WAIT);
     const char *err = cordon_result_stderr(result, &len);
     pass_on(run, 1, err, len, SIDE_WAIT);
+    if (cordon_result_error(result) != NULL) /* with a remedy, which the document does not have */
+        report_error(run, "refused", cordon_result_error(result));
     const char *json = cordon_result_json(result);
     if (json != NULL)
         report(run, "result", json, strlen(json), SIDE_WAIT);
     else
-        report_error(run, &(struct cordon_error){.kind = CORDON_ERROR_SETUP, .errnum = ENOMEM,
-                                                 .what = "write the result"});
+        report_error(run, "error", &(struct cordon_error){.kind = CORDON_ERROR_SETUP, .errnum = ENOMEM,
+                                                          .what = "write the result"});
     cordon_result_free(result);
 }
 
@@ -126,6 +129,11 @@ struct cordon_policy *run_policy(const struct text *text, struct cordon_error *e
     return cordon_policy_new(text->data != NULL ? text->data : "stage", err);
 }
 
+static int limit_time(struct cordon_policy *policy, double ms, struct cordon_error *err)
+{
+    return ms > 0 ? cordon_policy_set_limit(policy, "wall_ms", (uint64_t)ms, err) : 0;
+}
+
 static void run_work(struct side *side)
 {
     struct run *run = (struct run *)side;
@@ -136,13 +144,14 @@ static void run_work(struct side *side)
                                                .env = run->environment,
                                                .trace_id = run->trace_id.data};
     struct cordon_policy *policy = run_policy(&run->policy, &err);
-    struct cordon_sandbox *sandbox =
-        policy != NULL ? cordon_start(policy, run->command, &options, &err) : NULL;
+    struct cordon_sandbox *sandbox = NULL;
+    if (policy != NULL && limit_time(policy, run->timeout_ms, &err) == 0)
+        sandbox = cordon_start(policy, run->command, &options, &err);
     cordon_policy_free(policy);
     if (sandbox != NULL)
         follow(run, sandbox);
     else
-        report_error(run, &err);
+        report_error(run, "error", &err);
 }
 
 static void run_deliver(napi_env env, napi_value listener, void *data)
@@ -175,8 +184,8 @@ static void run_release(struct side *side)
 napi_value node_run(napi_env env, napi_callback_info info)
 {
     static const struct side_kind kind = {run_work, side_wake, run_deliver, run_release};
-    size_t argc = 6;
-    napi_value argv[6];
+    size_t argc = 7;
+    napi_value argv[7];
     size_t count = 0;
     bool has_environment = false;
     napi_get_cb_info(env, info, &argc, argv, NULL, NULL);
@@ -184,6 +193,7 @@ napi_value node_run(napi_env env, napi_callback_info info)
     if (run == NULL)
         return NULL;
     napi_is_array(env, argv[3], &has_environment);
+    run->timeout_ms = value_number(env, argv[5]);
     if (!value_list(env, argv[0], &run->command, &count) ||
         !value_text(env, argv[1], &run->policy) || !value_bytes(env, argv[2], &run->input) ||
         (has_environment && !value_list(env, argv[3], &run->environment, &count)) ||
@@ -191,5 +201,5 @@ napi_value node_run(napi_env env, napi_callback_info info)
         run_release(&run->side);
         return NULL;
     }
-    return side_start(env, &run->side, &kind, argv[5], false);
+    return side_start(env, &run->side, &kind, argv[6], false);
 }

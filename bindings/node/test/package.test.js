@@ -42,7 +42,9 @@ test('npm pack holds what is needed and nothing else', { skip: noNpm }, (t) => {
 
 test('what was packed works where nothing else of it is', (t) => {
   const where = path.join(temporary(t, 'installed'), 'node_modules/cordon');
-  for (const name of ['cordon.node', 'index.js', 'package.json', 'lib']) fs.cpSync(path.join(top, name), path.join(where, name), { recursive: true });
+  for (const name of ['index.js', 'package.json', 'lib']) fs.cpSync(path.join(top, name), path.join(where, name), { recursive: true });
+  assert.throws(() => require(where), /cordon\.node is missing: run `make node`/);
+  fs.copyFileSync(path.join(top, 'cordon.node'), path.join(where, 'cordon.node'));
   const source = "import { SandboxedFilesystem, run } from 'cordon'; const f = new SandboxedFilesystem('.');" +
     "await f.writeFile('x', 'packed'); console.log(await f.readFile('x', 'utf8'), typeof run);";
   const script = path.join(where, '../../main.mjs');

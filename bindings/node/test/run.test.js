@@ -54,6 +54,38 @@ test('failures have classes, and the result', async () => {
   await assert.rejects(run(['a\0b']), TypeError);
 });
 
+test('why nothing ran, and what to do, is in the message', async () => {
+  let error = await run(['/opt/no/such']).catch((e) => e);
+  assert.strictEqual(error.message, "run command '/opt/no/such': not found inside the sandbox");
+  error = await run([`${__dirname}/../tools/find-headers`]).catch((e) => e);
+  assert.match(error.remedy, /it exists on the host: --ro .*tools would show it/);
+  assert.ok(error.message.endsWith(error.remedy) && !JSON.stringify(error.result).includes('on the host:'));
+  error = await run(['true'], { version: 1, fs: { ro: ['/no/such'] } }).catch((e) => e);
+  assert.strictEqual(error.code, 'INTERNAL_ERROR');
+  assert.match(error.message, /^open bind source '\/no\/such': no such file or directory\n {2}create it first/);
+});
+
+test('a limit of time, whatever the policy is', async () => {
+  const sleep = (policy) => run(['sleep', '60'], policy, { timeoutMs: 100 });
+  const older = { wall_time_s: 50, mem_bytes: 1 << 28 };
+  for (const policy of [undefined, 'module', { version: 1, limits: { pids: 9 } }, {}, older, '{"version": 1}']) {
+    const error = await sleep(policy).catch((e) => e);
+    assert.ok(error instanceof TimeoutError, `${JSON.stringify(policy)}: ${error}`);
+  }
+  for (const timeoutMs of [0, -1, 1.5, '5', NaN]) await assert.rejects(run(['true'], 'stage', { timeoutMs }), TypeError);
+  assert.strictEqual((await run(['true'], 'module', { timeoutMs: 5000 })).profile, 'module');
+});
+
+test('an option that is not there is refused', async () => {
+  await assert.rejects(run(['true'], 'stage', { timeout: 5 }), { name: 'TypeError', message: /no option 'timeout'; allowed: .*timeoutMs/ });
+  await assert.rejects(cordon.call('a.b', 1, { timeout: 5 }), { name: 'TypeError', message: /no option 'timeout'; allowed: .*timeoutMs/ });
+  await assert.rejects(doctor({ profil: 'stage' }), { name: 'TypeError', message: /no option 'profil'/ });
+  const { SandboxedFilesystem } = cordon;
+  assert.throws(() => new SandboxedFilesystem('/tmp', { readOnly: true }), { name: 'TypeError', message: /no option 'readOnly'; allowed: readonly/ });
+  assert.throws(() => new SandboxedFilesystem('/tmp', { durability: 'ful' }), { name: 'TypeError', message: /durability is 'ful'; allowed: none, data, full/ });
+  assert.throws(() => new SandboxedFilesystem('/tmp', { leafLinks: 'acts' }), { name: 'TypeError', message: /allowed: refuse, act/ });
+});
+
 test('backends without a descriptor end, too, by themselves and at their limit', async () => {
   for (const backend of ['posix', 'none']) {
     const policy = { version: 1, backend, allow_partial: true, limits: { wall_ms: 30000, grace_ms: 0 } };

@@ -1,7 +1,10 @@
 """run(): results, statuses, and what a policy says."""
 
 import asyncio
+import dataclasses
+import json
 import os
+from pathlib import Path
 
 import cordon
 import pytest
@@ -43,7 +46,31 @@ def test_every_status(script, limits, status, rc):
 def test_a_command_that_is_not_there():
     result = cordon.run(["no-such-command"])
     assert (result.status, result.rc) == ("SPAWN_FAILED", 127)
-    assert "could not be started" in result.explain()
+    assert "could not be started" in result.explain() and "Weaker" not in result.explain()
+
+
+def test_a_command_that_is_not_shown_inside(tmp_path):
+    """As the Python of a virtual environment: what to show is said, and is right."""
+    program = tmp_path / "venv" / "bin" / "python"
+    program.parent.mkdir(parents=True)
+    program.symlink_to(PYTHON)
+    (tmp_path / "venv" / "pyvenv.cfg").write_text("")
+    result = cordon.run([program])
+    assert result.refusal.startswith(f"run command '{program}': not found inside"), result.refusal
+    assert f"  it exists on the host: --ro {tmp_path}/venv would show it" in result.explain().splitlines()
+    assert "host:" not in str(result.document)
+    assert cordon.run([program, "-c", ""], cordon.Policy(fs=cordon.Files(ro=[str(tmp_path / "venv")]))).ok
+    elsewhere = tmp_path / "elsewhere" / "python3"
+    elsewhere.parent.mkdir()
+    elsewhere.symlink_to(tmp_path / "own")
+    (tmp_path / "own").write_text("#!/bin/sh\n")
+    (tmp_path / "own").chmod(0o755)
+    program.unlink()
+    program.symlink_to(elsewhere)
+    shown = cordon.Policy(fs=cordon.Files(ro=[str(tmp_path / "venv")]))
+    assert f"together with what it leads to: {tmp_path}/own" in cordon.run([program], shown).explain()
+    (tmp_path / "venv" / "pyvenv.cfg").unlink()
+    assert f"--ro {program.parent} would" in cordon.run([program]).explain()
 
 
 def test_input_and_truncation():
@@ -98,12 +125,16 @@ def test_binds(tmp_path):
     assert cordon.run(["cat", "/data/in"], cordon.Policy(fs=elsewhere)).stdout == "hello"
     missing = cordon.Files(ro=[cordon.Bind("/no/such/place", optional=True)])
     assert cordon.run(["true"], cordon.Policy(fs=missing)).ok
+    work = cordon.Files(work=cordon.Bind(str(tmp_path)))
+    assert cordon.run(["sh", "-c", "echo made >out"], cordon.Policy(fs=work), check=True).ok
+    assert (tmp_path / "out").read_text() == "made\n"
 
 
 def test_a_refused_start_is_a_result(monkeypatch):
     monkeypatch.chdir("/")  # which the agent profile would have to give away
     refused = cordon.run(["true"], profile="agent")
     assert refused.status == "INTERNAL_ERROR" and "was not started" in refused.explain()
+    assert "change into the project's directory" in refused.explain() and "Weaker" not in refused.explain()
     assert asyncio.run(cordon.run_async(["true"], profile="agent")) == refused
 
 
@@ -111,10 +142,24 @@ def test_mappings_profiles_and_timeouts(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert cordon.run(["true"], {"version": 1, "extends": "module"}).profile == "module"
     assert cordon.run(["true"], profile="agent", policy=cordon.Policy(net="none")).profile == "agent"
+    assert cordon.run(["true"], "module").profile == "module"
+    with pytest.raises(cordon.PolicyError, match="allowed words: stage, module"):
+        cordon.run(["true"], "modul")
     assert cordon.run(["sleep", "60"], timeout=0.1).status == "TIMEOUT"
-    assert cordon.run(["sleep", "60"], cordon.SandboxPolicy(), timeout=1).status == "TIMEOUT"
+    assert cordon.run(["sleep", "60"], cordon.SandboxPolicy(), timeout=0.2).reason == "wall time of 200 ms reached"
+    within = {"version": 1, "limits": {"wall_ms": 50000, "pids": 9}}
+    result = cordon.run(["sleep", "60"], within, timeout=0.2)
+    assert result.status == "TIMEOUT" and result.enforced["pids"].requested == 9
     with pytest.raises(ValueError, match="extends"):
         cordon.run(["true"], {"version": 1, "extends": "module"}, profile="agent")
+
+
+def test_the_classes_have_what_the_document_has():
+    known = json.loads((Path(__file__).parents[3] / "schema" / "policy.schema.json").read_text())["properties"]
+    parts = {"fs": cordon.Files, "env": cordon.Environment, "limits": cordon.Limits, "proc": cordon.Process}
+    for name, part in parts.items():
+        assert {field.name for field in dataclasses.fields(part)} == set(known[name]["properties"]), name
+    assert {field.name for field in dataclasses.fields(cordon.Policy)} == set(known) - {"version"}
 
 
 def test_unlimited_is_not_the_default():

@@ -68,7 +68,7 @@ class Report(NamedTuple):
     """What the command said."""
 
     document: Optional[dict[str, Any]]
-    words: str             # for a reader, if there is no document
+    words: str             # for a reader: why there is no document, or why nothing ran
     status: Optional[int]  # with them; minus a signal; None: somebody else in this process has taken it
 
 
@@ -153,11 +153,14 @@ class Sandbox:
             self._over = self._process < 0 or self._process in ready
         return self._over
 
-    def _document(self) -> Optional[bytes]:
-        """The last line, if it is one: errors never begin like that."""
+    def _text(self) -> bytes:
         if len(self._chunks) > 1:
             self._chunks = [b"".join(self._chunks)]
-        text = self._chunks[0] if self._chunks else b""
+        return self._chunks[0] if self._chunks else b""
+
+    def _document(self) -> Optional[bytes]:
+        """The last line, if it is one: errors never begin like that."""
+        text = self._text()
         last = text.rfind(b"\n", 0, -1) + 1
         return text[last:] if text.startswith(b"{", last) and text.endswith(b"\n") else None
 
@@ -165,14 +168,15 @@ class Sandbox:
         """Waits for the result. The command may still be ending: what the caller makes of it is done meanwhile."""
         while not self._over:
             self.step(wait=True)
-        line = self._document()
+        line, text = self._document(), self._text()
+        words = text[:len(text) - len(line or b"")].decode(errors="replace")
         if line is None:
-            return Report(None, b"".join(self._chunks).decode(errors="replace"), self._wait())
+            return Report(None, words, self._wait())
         document = _read(line.decode())
         version = document["cordon"]["version"]
         if not version.startswith(INTERFACE):
             raise LibraryError(f"{program()} has version {version}, this package needs {INTERFACE}x")
-        return Report(document, "", None)
+        return Report(document, words, None)
 
     def _wait(self) -> Optional[int]:
         if self._process < 0:

@@ -9,8 +9,8 @@ from typing import Any, Mapping, Optional, Union
 from ._command import Sandbox, no_result
 from .errors import CordonError, ModuleError, PolicyError, error_for
 from .policy import AnyPolicy, document_of, milliseconds
-from .result import Result, result_of
-from .sandbox import refusal
+from .result import Result
+from .sandbox import refusal, result_from
 
 # Of cordon-call(1), where nothing ran.
 _REFUSALS: dict[Optional[int], type[CordonError]] = {2: PolicyError, 44: ModuleError, None: PolicyError}
@@ -44,7 +44,7 @@ def call_result(module_id: str, value: Any, *, extensions: Union[str, "os.PathLi
     try:
         report = sandbox.finish()
         if report.document is not None:
-            return result_of(report.document)
+            return result_from(report, report.document)
     finally:
         sandbox.release()
     kind = _REFUSALS.get(report.status)
@@ -53,5 +53,5 @@ def call_result(module_id: str, value: Any, *, extensions: Union[str, "os.PathLi
 
 def _document(policy: AnyPolicy) -> dict[str, Any]:
     """Based on the same profile as everywhere in this package, if it names none."""
-    document = document_of(policy, None, None)
+    document = document_of(policy)
     return {"extends": "stage", **document} if "version" in document else document

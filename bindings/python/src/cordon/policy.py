@@ -30,7 +30,7 @@ class Bind:
 
     host: str
     sandbox: Optional[str] = None
-    optional: bool = False
+    optional: Optional[bool] = None
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,9 @@ class Files:
     hide: Optional[Sequence[str]] = None
     work: Union[str, Bind, None] = None
     tmp_bytes: Limit = None
+    private_tmp: Optional[bool] = None
+    rw_cwd: Optional[bool] = None
+    protect: Optional[Sequence[str]] = None
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,7 @@ class Environment:
     deny: Optional[Sequence[str]] = None
     set: Optional[Mapping[str, str]] = None
     default: Optional[Mapping[str, str]] = None
+    inherit: Optional[bool] = None
 
 
 @dataclass(frozen=True)
@@ -133,7 +137,7 @@ class SandboxPolicy:
         return dataclasses.asdict(self)
 
 
-AnyPolicy = Union[Policy, SandboxPolicy, Mapping[str, Any]]
+AnyPolicy = Union[Policy, SandboxPolicy, Mapping[str, Any], str]
 
 
 def milliseconds(timeout: float) -> int:
@@ -142,12 +146,14 @@ def milliseconds(timeout: float) -> int:
     return max(1, round(timeout * 1000))
 
 
-def document_of(policy: Optional[AnyPolicy], profile: Optional[str], timeout: Optional[float]) -> dict[str, Any]:
-    """One document of what the caller named in three ways."""
+def document_of(policy: Optional[AnyPolicy], profile: Optional[str] = None) -> dict[str, Any]:
+    """One document of what the caller named in two ways."""
     if policy is None:
         document: dict[str, Any] = {"version": 1}
     elif isinstance(policy, (Policy, SandboxPolicy)):
         document = policy.document()
+    elif isinstance(policy, str):  # a profile's name
+        document = {"version": 1, "extends": policy}
     else:
         document = dict(policy)
     if profile is not None:
@@ -156,12 +162,6 @@ def document_of(policy: Optional[AnyPolicy], profile: Optional[str], timeout: Op
         if document.get("extends", profile) != profile:
             raise ValueError(f"the policy extends {document['extends']!r}, not {profile!r}")
         document["extends"] = profile
-    if timeout is not None:
-        wall_ms = milliseconds(timeout)
-        if "version" in document:
-            document["limits"] = {**document.get("limits", {}), "wall_ms": wall_ms}
-        else:
-            document["wall_time_s"] = timeout
     return document
 
 

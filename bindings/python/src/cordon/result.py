@@ -93,7 +93,7 @@ class Result:
     enforced: Dict[str, Enforcement]
     profile: str
     backend: Dict[str, Any]
-    exit: Dict[str, Any]
+    exit: Optional[Dict[str, Any]]
     stdout_bytes: int
     stderr_bytes: int
     stdout_truncated: bool
@@ -108,6 +108,8 @@ class Result:
     """The captured bytes as they were, up to the cap; `stdout` is their text."""
     stderr_data: bytes = field(default=b"", repr=False)
     document: Dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    refusal: str = field(default="", compare=False, repr=False)
+    """Why nothing ran, and on a second line what to do: for whoever started it, so it is not in the document."""
 
     @property
     def ok(self) -> bool:
@@ -117,10 +119,12 @@ class Result:
         """In plain words: what happened, what was blocked, what was weaker than asked."""
         command = " ".join(self.cmd) or "nothing"
         lines = [f"`{_printable(command)}` {self._story()}, after {self.duration_ms / 1000:.1f} s."]
-        if self.reason:
+        if self.refusal:
+            lines.append("Reason: " + "\n".join(_printable(line) for line in self.refusal.splitlines()))
+        elif self.reason:
             lines.append(f"Reason: {_printable(self.reason)}")
         for name, entry in self.enforced.items():
-            if entry.missing:
+            if entry.missing and self.exit:  # else nothing ran
                 lines.append(f"Weaker than asked: {name} was not enforced ({_printable(entry.details)}).")
         for violation in self.violations:
             where = f" in {_printable(violation.test)}" if violation.test else ""
@@ -134,10 +138,11 @@ class Result:
         return "\n".join(lines)
 
     def _story(self) -> str:
+        end = self.exit or {}
         if self.status == "NONZERO_EXIT":
-            return f"ran and ended with {self.exit.get('code', self.rc)}"
+            return f"ran and ended with {end.get('code', self.rc)}"
         if self.status == "SIGNALED":
-            return f"was ended by signal {self.exit.get('signal', self.rc - 128)}"
+            return f"was ended by signal {end.get('signal', self.rc - 128)}"
         return _STORIES.get(self.status, f"ended with the status {self.status}")
 
 
@@ -171,7 +176,7 @@ def _made(kind: Type[_Made], values: Mapping[str, Any]) -> _Made:
     return made
 
 
-def result_of(document: Dict[str, Any]) -> Result:
+def result_of(document: Dict[str, Any], refusal: str = "") -> Result:
     """The dataclass of a result document."""
     d = document
     values = {name: d[name] for name in _SAME}
@@ -179,7 +184,7 @@ def result_of(document: Dict[str, Any]) -> Result:
         trace_id=d["traceId"], value=d.get("value"), module_id=d.get("module_id"),
         enforced={name: _made(Enforcement, entry) for name, entry in d["enforced"].items()},
         usage=_made(Usage, d["usage"]), violations=[_made(Violation, v) for v in d["violations"]],
-        stdout_data=_stream(d, "stdout"), stderr_data=_stream(d, "stderr"), document=d)
+        stdout_data=_stream(d, "stdout"), stderr_data=_stream(d, "stderr"), document=d, refusal=refusal)
     return _made(Result, values)
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from typing import Mapping, Optional, Sequence, Union
+from typing import Any, Mapping, Optional, Sequence, Union
 
 from ._command import Report, Sandbox, no_result
 from .errors import PolicyError, error_for
-from .policy import AnyPolicy, document_of
+from .policy import AnyPolicy, document_of, milliseconds
 from .result import Result, result_of
 
 _NOTHING_ASKED = {"version": 1}  # which needs no words
@@ -28,11 +28,15 @@ def _words(cmd: Sequence[Word]) -> list[bytes]:
 
 
 def start(cmd: Sequence[Word], policy: Mapping[str, object], data: Union[str, bytes, None] = None,
-          env: Optional[Mapping[str, str]] = None, trace_id: Optional[str] = None) -> Sandbox:
+          env: Optional[Mapping[str, str]] = None, trace_id: Optional[str] = None,
+          timeout: Optional[float] = None) -> Sandbox:
     """A run under way."""
+    options = ["--trace-id", trace_id] if trace_id is not None else []
+    if timeout is not None:
+        options.append(f"--wall={milliseconds(timeout)}ms")
     documents = {"--policy": policy} if policy != _NOTHING_ASKED else {}
-    return Sandbox("run", ["--trace-id", trace_id] if trace_id is not None else [], documents,
-                   [b"--", *_words(cmd)], data.encode() if isinstance(data, str) else data, env)
+    return Sandbox("run", options, documents, [b"--", *_words(cmd)],
+                   data.encode() if isinstance(data, str) else data, env)
 
 
 def refusal(report: Report) -> str:
@@ -41,11 +45,16 @@ def refusal(report: Report) -> str:
     return re.sub(r" 'fd:\d+'|(?<= ')fd:\d+#", "", words, count=1)
 
 
+def result_from(report: Report, document: dict[str, Any]) -> Result:
+    """If nothing ran, with the command's words for that."""
+    return result_of(document, refusal(report) if document["exit"] is None else "")
+
+
 def conclude(sandbox: Sandbox, check: bool) -> Result:
     report = sandbox.finish()
     if report.document is None:
         raise PolicyError(refusal(report)) if report.status in (2, None) and report.words else no_result(report)
-    result = result_of(report.document)
+    result = result_from(report, report.document)
     if check and not result.ok:
         raise error_for(result)
     return result
@@ -62,7 +71,7 @@ def run(cmd: Sequence[Word], policy: Optional[AnyPolicy] = None, *, profile: Opt
     is its standard input, `timeout` the wall-clock limit in seconds, `env` the environment of which
     the policy passes a part (default: this process's). With `check` anything but OK is raised.
     """
-    sandbox = start(cmd, document_of(policy, profile, timeout), input, env, trace_id)
+    sandbox = start(cmd, document_of(policy, profile), input, env, trace_id, timeout)
     try:
         return conclude(sandbox, check)
     finally:
@@ -74,7 +83,7 @@ async def run_async(cmd: Sequence[Word], policy: Optional[AnyPolicy] = None, *,
                     timeout: Optional[float] = None, env: Optional[Mapping[str, str]] = None,
                     trace_id: Optional[str] = None, check: bool = False) -> Result:
     """As run(), beside other tasks. Cancelling it ends everything inside."""
-    sandbox = start(cmd, document_of(policy, profile, timeout), input, env, trace_id)
+    sandbox = start(cmd, document_of(policy, profile), input, env, trace_id, timeout)
     try:
         if not sandbox.step():
             await _end_of(sandbox)
