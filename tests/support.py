@@ -174,6 +174,14 @@ def run(*args, **kw):
     return r
 
 
+def page(path):
+    """The text of a document of the project's, which is not beside the tests where they run as somebody else."""
+    for top in (TOP, pathlib.Path(os.environ.get("CORDON_SOURCE", TOP))):
+        if (top / path).exists():
+            return (top / path).read_text()
+    raise AssertionError(f"{path} is missing")
+
+
 def on_terminal(*args, env):
     """What cordon writes to a terminal; it must end well."""
     pid, fd = pty.fork()

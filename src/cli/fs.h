@@ -44,6 +44,7 @@ int fs_arg_number(struct fs *fs, int i, const char *code, double otherwise, doub
 int fs_arg_ms(struct fs *fs, int i, uint64_t *out);    /* 0 if it is missing or negative */
 int fs_arg_length(struct fs *fs, int i, int64_t *out); /* likewise; no other is ever changed */
 int fs_arg_mode(struct fs *fs, const char *text, uint32_t *out); /* octal */
+int fs_arg_encoding(struct fs *fs, int i, bool *text); /* the only one is UTF-8; none means bytes */
 
 /* ---- values ---- */
 

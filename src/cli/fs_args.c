@@ -155,6 +155,15 @@ int fs_arg_mode(struct fs *fs, const char *text, uint32_t *out)
     return 0;
 }
 
+int fs_arg_encoding(struct fs *fs, int i, bool *text)
+{
+    const char *name = fs_arg(fs, i);
+    *text = name != NULL && name[0] != '\0';
+    if (!*text || strcmp(name, "utf8") == 0 || strcmp(name, "utf-8") == 0)
+        return 0;
+    return refuse(fs, "ERR_INVALID_ARG_VALUE", "the encoding must be utf8; without one there are bytes");
+}
+
 /* ---- values ---- */
 
 static void put_ms(struct json_writer *w, const char *key, double ms)

@@ -92,12 +92,15 @@ static int put_stat(struct fs *fs, const struct cordon_root_stat *st)
 static int read_file(struct fs *fs)
 {
     uint64_t lock = 0;
-    int rc = fs_arg_ms(fs, 2, &lock);
+    bool text = false;
+    int rc = fs_arg_encoding(fs, 1, &text);
+    if (rc == 0)
+        rc = fs_arg_ms(fs, 2, &lock);
     struct cordon_root_data d = {0};
     if (rc == 0)
         rc = cordon_root_read_file(fs->root, fs->args[0], lock, &d, &fs->err);
     if (rc == 0)
-        put_data(fs, &d, fs_arg(fs, 1) != NULL && fs->args[1][0] != '\0');
+        put_data(fs, &d, text);
     cordon_root_data_free(&d);
     return rc;
 }
@@ -256,7 +259,10 @@ static int append_file(struct fs *fs)
 {
     const char *data = NULL;
     size_t len = 0;
-    int rc = fs_arg_data(fs, 1, &data, &len);
+    bool text = false;
+    int rc = fs_arg_encoding(fs, 2, &text);
+    if (rc == 0)
+        rc = fs_arg_data(fs, 1, &data, &len);
     return rc < 0 ? rc : cordon_root_append_file(fs->root, fs->args[0], data, len, &fs->err);
 }
 
@@ -479,6 +485,8 @@ static int do_watch(struct fs *fs)
     int rc = fs_arg_json(fs, 1, JSON_OBJECT, &o);
     if (rc < 0)
         return rc;
+    if (fs_number(o, "pollInterval", 0) > 0)
+        return fs_usage(fs, "changes are told by the kernel: set pollInterval to 0, or leave it out");
     const struct json *overflow = o != NULL ? json_get(o, "overflow") : NULL;
     const struct cordon_root_watch_options options = {
         .size = sizeof options,

@@ -10,10 +10,10 @@
 
 #include "base/fd.h"
 #include "layer/identity.h"
+#include "layer/probe.h"
 #include "sys/process.h"
 
 #define SECONDS_MAX 10
-#define UID_OF_NOBODY_ELSE 0x70000001u /* from the range that runs of root take theirs from */
 
 bool attempt_failed(struct attempt *a, long r, const char *step)
 {
@@ -144,14 +144,15 @@ static void enter(struct attempt *a, void *context)
 void attempt_run_inside(struct attempt *out, uint64_t flags, attempt_fn *act)
 {
     const bool root = geteuid() == 0;
+    const uid_t spare = root ? layer_probe_spare_uid(1) : 0;
     struct inside in = {
         .flags = flags | CLONE_NEWUTS,
         .act = act,
         .plan = {.switch_user = root,
                  .uid_inside = PLAN_NOBODY,
                  .gid_inside = PLAN_NOBODY,
-                 .uid_host = root ? UID_OF_NOBODY_ELSE : geteuid(),
-                 .gid_host = root ? UID_OF_NOBODY_ELSE : getegid()},
+                 .uid_host = root ? spare : geteuid(),
+                 .gid_host = root ? (gid_t)spare : getegid()},
     };
     run_child(out, enter, &in);
 }

@@ -85,11 +85,7 @@ static bool has_huge_pages(void)
     return found;
 }
 
-/*
- * A user that nobody else is. Root of a user namespace has only the users that are mapped there: then
- * one from the upper half of its largest range.
- */
-static uid_t spare_uid(uint32_t random)
+uid_t layer_probe_spare_uid(uint32_t random)
 {
     const uid_t usual = SPARE_UID_FIRST + random % ((1u << SPARE_UID_BITS) - 2);
     unsigned long first = 0;
@@ -181,6 +177,6 @@ int layer_probe(struct host *out, struct arena *arena, const struct policy *poli
         return 0;
     if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
         return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_IDENTITY, errno, "choose a host uid", "getrandom");
-    out->spare_uid = spare_uid(random);
+    out->spare_uid = layer_probe_spare_uid(random);
     return 0;
 }

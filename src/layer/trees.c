@@ -171,8 +171,8 @@ static int map_host(struct layer_trees *self, struct arena *arena, const struct 
         int tree = copy_mount(self, path, userns, plan->cwd);
         if (tree == -ENOENT || tree == -EACCES || tree == -ENOTDIR)
             continue; /* a later mount covers it */
-        if (tree < 0)
-            r = fail(err, -tree, "copy the mount (open_tree)", path);
+        if (tree < 0) /* EINVAL: a user namespace around this one holds the mounts together, and refuses it by that */
+            r = fail(err, tree == -EINVAL ? EPERM : -tree, "copy the mount (open_tree)", path);
         else
             self->host[kept++] = (struct layer_tree){.fd = tree, .target = path + 1};
     }

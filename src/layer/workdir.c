@@ -144,14 +144,14 @@ int layer_workdir_name(char *out, size_t size)
     return 0;
 }
 
-/* The user's directory, and in it a new one. For root the way in must be open to the run's uid. */
+/* The user's directory, and in it a new one. */
 static int make_both(const char *above, const char *name, int *parent, struct cordon_error *err)
 {
     struct stat st;
     int errnum = 0;
     for (int i = 0; i < TRIES; i++) {
         FD_AUTO dir = -1;
-        if (mkdir(above, geteuid() == 0 ? 0711 : 0700) < 0 && errno != EEXIST)
+        if (mkdir(above, 0700) < 0 && errno != EEXIST)
             return fail(err, errno, "make a directory for work directories", above);
         dir = open(above, OPEN_DIR);
         if (dir < 0 && errno != ENOENT)
@@ -161,7 +161,8 @@ static int make_both(const char *above, const char *name, int *parent, struct co
         if (fstat(dir, &st) < 0 || !is_ours(&st))
             return fail(err, EPERM, "trust the directory for work directories", above);
         sweep(dir);
-        if (mkdirat(dir, name, 0700) == 0) {
+        /* For root the way in must be open to the run's uid, whatever the caller's umask says. */
+        if ((geteuid() != 0 || fchmod(dir, 0711) == 0) && mkdirat(dir, name, 0700) == 0) {
             *parent = fd_take(&dir);
             return 0;
         }

@@ -100,14 +100,19 @@ static int unreadable(int error)
     return error == -EPERM || error == -EACCES ? -EPERM : -ENOENT;
 }
 
-static int read_operand(struct operand *out, const struct notify_call *call, int dir, int path)
+static int read_operand(struct operand *out, const struct handed_call *handed, unsigned i, int dir, int path)
 {
+    const struct notify_call *call = &handed->call;
     out->dir = dir == NONE ? AT_FDCWD : (int)call->args[dir];
     const uint64_t address = argument(call, path);
     out->itself = address == 0; /* no path, or utimensat() with a null pointer */
     out->path[0] = '\0';
     if (out->itself)
         return 0;
+    if (handed->len[i] > 0) {
+        memcpy(out->path, handed->text + (i == 0 ? 0 : handed->len[0]), handed->len[i]);
+        return 0;
+    }
     int r = task_string(call->task, address, out->path, sizeof out->path);
     return r < 0 ? unreadable(r) : 0;
 }
@@ -135,12 +140,28 @@ static int read_bind(struct attempt *out, const struct notify_call *call)
     return 0;
 }
 
+/* What a name stands for stays as it is; an open that insists on a new file is one of these. */
+static bool changes_names(const struct attempt *a)
+{
+    switch (a->act) {
+    case ACT_OPEN:
+        return (a->flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL);
+    case ACT_MAKE:
+    case ACT_REMOVE:
+    case ACT_RENAME:
+    case ACT_LINK:
+        return true;
+    default:
+        return false;
+    }
+}
+
 /* Whether a link in the last place is followed: by the kind of call, or by a flag. */
 static bool follows(const struct attempt *a)
 {
     switch (a->act) {
     case ACT_OPEN:
-        return (a->flags & O_NOFOLLOW) == 0 && (a->flags & (O_CREAT | O_EXCL)) != (O_CREAT | O_EXCL);
+        return (a->flags & O_NOFOLLOW) == 0 && !changes_names(a);
     case ACT_LINK:
         return (a->flags & AT_SYMLINK_FOLLOW) != 0;
     case ACT_MAKE:
@@ -178,11 +199,26 @@ static void note_kind(struct attempt *out, const struct form *form)
         note_value(out);
 }
 
-int attempt_read(struct attempt *out, const struct notify_call *call)
+size_t attempt_name(struct handed_call *handed)
 {
+    const struct form *form = form_of(handed->call.number);
+    size_t used = 0;
+    for (unsigned i = 0; i < 2; i++) {
+        const uint64_t address = form == NULL ? 0 : argument(&handed->call, i == 0 ? form->path : form->path2);
+        const int len = address == 0 ? -1 : task_string(handed->call.task, address, handed->text + used, PATH_MAX);
+        handed->len[i] = len < 0 ? 0 : (uint32_t)len + 1;
+        used += handed->len[i];
+    }
+    return HANDED_HEAD + used;
+}
+
+int attempt_read(struct attempt *out, const struct handed_call *handed)
+{
+    const struct notify_call *call = &handed->call;
     out->call = call;
     out->bind = out->node = out->directory = out->symlink = false;
     out->what[0].follow = out->what[1].follow = false;
+    out->what[0].name = out->what[1].name = true;
     out->what[0].itself = out->what[1].itself = false;
     if (call->number == SYS_bind)
         return read_bind(out, call);
@@ -199,10 +235,11 @@ int attempt_read(struct attempt *out, const struct notify_call *call)
     out->group = form->act == ACT_OWNER ? call->args[form->extra + 1] : 0;
     out->count = form->path2 == NONE ? 1 : 2;
     note_kind(out, form);
-    int r = read_operand(&out->what[0], call, form->dir, form->path);
+    int r = read_operand(&out->what[0], handed, 0, form->dir, form->path);
     if (r == 0 && out->count == 2)
-        r = read_operand(&out->what[1], call, form->dir2, form->path2);
+        r = read_operand(&out->what[1], handed, 1, form->dir2, form->path2);
     out->what[0].follow = follows(out);
+    out->what[0].name = changes_names(out);
     if ((out->flags & AT_EMPTY_PATH) != 0 && out->act != ACT_OPEN && out->what[0].path[0] == '\0')
         out->what[0].itself = true;
     return r;

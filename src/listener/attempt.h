@@ -3,6 +3,7 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "layer/notify.h"
 
@@ -22,6 +23,7 @@ enum act {
 struct operand {
     int dir;             /* a descriptor of the task's, or AT_FDCWD */
     bool follow;         /* a link in the last place leads on */
+    bool name;           /* it is the name that changes, not what it stands for */
     bool itself;         /* there is no path: it is `dir` that is meant */
     char path[PATH_MAX]; /* as the task wrote it */
 };
@@ -46,10 +48,24 @@ struct attempt {
 };
 
 /*
+ * A call with the names in it. Without namespaces it is init that reads them: Yama lets only those above a
+ * process look into its memory, and the listener stands beside.
+ */
+struct handed_call {
+    struct notify_call call;
+    uint32_t len[2];         /* of each name, with its end; 0: nobody has read it */
+    char text[2 * PATH_MAX]; /* one after the other */
+};
+#define HANDED_HEAD offsetof(struct handed_call, text)
+
+/* Reads the names of the call that stands in it; how much of it there is then. */
+size_t attempt_name(struct handed_call *call);
+
+/*
  * 0; -ENOENT if this is nothing that writes to a file system (an internet address, a file opened only to
  * stand for a place, a bad pointer: the kernel will say so); -EPERM if the task cannot be looked into.
  */
-int attempt_read(struct attempt *out, const struct notify_call *call);
+int attempt_read(struct attempt *out, const struct handed_call *handed);
 
 /* "name/": only a directory will do. */
 bool operand_wants_directory(const struct operand *operand);

@@ -33,7 +33,10 @@ static int close_others(int fds[], int count)
     return (int)sys_close_range((unsigned)(3 + count), ~0u, 0);
 }
 
-/* Root becomes the user of this run, and keeps nothing but the right to look into its processes. */
+/*
+ * Root becomes the user of this run, and keeps nothing but the right to look into its processes, which root
+ * of a container may not have: its own processes can be looked into by an ordinary user, too.
+ */
 static long become_user(const struct plan *plan, struct view *view)
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -42,6 +45,7 @@ static long become_user(const struct plan *plan, struct view *view)
     if (plan->switch_user) {
         sys_capget(&header, caps);
         view->overrides = (caps[0].effective & 1u << CAP_DAC_OVERRIDE) != 0;
+        const unsigned kept = caps[0].permitted & 1u << CAP_SYS_PTRACE;
         memset(caps, 0, sizeof caps);
         long r = sys_prctl(PR_SET_KEEPCAPS, 1, 0);
         if (r == 0)
@@ -52,7 +56,7 @@ static long become_user(const struct plan *plan, struct view *view)
             r = sys_call(SYS_setresuid, plan->uid_host, plan->uid_host, plan->uid_host);
         if (r < 0)
             return r;
-        caps[0].effective = caps[0].permitted = 1u << CAP_SYS_PTRACE;
+        caps[0].effective = caps[0].permitted = kept;
     }
     return sys_capset(&header, caps);
 }

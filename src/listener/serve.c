@@ -146,19 +146,19 @@ static void judge(struct serve *s, struct attempt *a, struct spot spots[2])
     layer_notify_answer(s->listener, a->call, failed ? -p.error : 0);
 }
 
-static void handle(struct serve *s, const struct notify_call *call)
+static void handle(struct serve *s, const struct handed_call *handed)
 {
     static struct attempt attempt; /* large; the listener has one thread */
     struct spot spots[2] = {SPOT_INIT, SPOT_INIT};
-    int r = attempt_read(&attempt, call);
+    int r = attempt_read(&attempt, handed);
     if (r == 0)
         r = find_spots(s, &attempt, spots);
     if (r == -EPERM || (r == -EACCES && (s->view.root < 0 || s->view.overrides)))
         s->records->unseen++;
     if (r < 0)
-        layer_notify_answer(s->listener, call, 0);
+        layer_notify_answer(s->listener, &handed->call, 0);
     else if (harmless(s, &attempt, spots))
-        layer_notify_answer(s->listener, call, permit(s, &attempt, &spots[0]));
+        layer_notify_answer(s->listener, &handed->call, permit(s, &attempt, &spots[0]));
     else
         judge(s, &attempt, spots);
     spot_release(&spots[0]);
@@ -168,16 +168,16 @@ static void handle(struct serve *s, const struct notify_call *call)
 /* ---- the loop ---- */
 
 /* 0, or a negative number when there will be no more. */
-static int next(const struct serve *s, struct notify_call *call)
+static int next(const struct serve *s, struct handed_call *handed)
 {
     for (;;) {
         if (s->plan->bare) { /* init hands on what is not a fork */
-            long n = sys_read(s->socket, call, sizeof *call);
+            long n = sys_read(s->socket, handed, sizeof *handed);
             if (n != -EINTR)
-                return n == (long)sizeof *call ? 0 : -EPIPE;
+                return n >= (long)HANDED_HEAD ? 0 : -EPIPE; /* nothing: init has ended */
             continue;
         }
-        int r = layer_notify_next(s->listener, call);
+        int r = layer_notify_next(s->listener, &handed->call);
         if (r == 0)
             return 0;
         if (r != -ENOENT && r != -EINTR)
@@ -192,23 +192,24 @@ static int next(const struct serve *s, struct notify_call *call)
 
 void serve(struct serve *s)
 {
-    struct notify_call call;
+    static struct handed_call handed; /* large, as well */
+    const struct notify_call *call = &handed.call;
     s->listener = layer_take_descriptor(s->socket);
     if (s->listener < 0)
         return;
     layer_notify_tune(s->listener);
     bool proven = false;
-    while (next(s, &call) == 0) {
+    while (next(s, &handed) == 0) {
         if (!proven) { /* that comes last before exec: until then it is a process of ours */
-            proven = layer_notify_is_proof(&call);
-            layer_notify_answer(s->listener, &call, proven ? -NOTIFY_PROOF : 0);
+            proven = layer_notify_is_proof(call);
+            layer_notify_answer(s->listener, call, proven ? -NOTIFY_PROOF : 0);
             continue;
         }
         __atomic_store_n(&s->records->begun, s->records->begun + 1, __ATOMIC_RELAXED);
-        if (ids_only(&call))
-            layer_notify_answer(s->listener, &call, ids_unknown(&call, s->plan) ? -EPERM : 0);
+        if (ids_only(call))
+            layer_notify_answer(s->listener, call, ids_unknown(call, s->plan) ? -EPERM : 0);
         else
-            handle(s, &call);
+            handle(s, &handed);
         __atomic_store_n(&s->records->done, s->records->begun, __ATOMIC_RELAXED);
     }
 }

@@ -146,15 +146,18 @@ static int next_full(const struct spot *at, char *full)
     return r < 0 ? r : 1;
 }
 
-/* The target; where there is none, the place where it would be made. */
-static int find_followed(struct spot *out, const struct view *view, char *full)
+/*
+ * The target, by whose mount it is judged: what stands there may be a writable place of its own. Where
+ * there is none, the place where it would be made.
+ */
+static int find_target(struct spot *out, const struct view *view, char *full, bool follow)
 {
-    out->target = open_in(view, full, 0);
+    out->target = open_in(view, full, follow ? 0 : O_NOFOLLOW);
     if (out->target >= 0 || out->target != -ENOENT)
         return out->target < 0 ? out->target : 0;
     for (int i = 0; i < LINKS_MAX; i++) {
         int r = find_parent(out, view, full);
-        if (r < 0 || out->dir < 0)
+        if (r < 0 || out->dir < 0 || !follow)
             return r;
         r = next_full(out, full);
         if (r <= 0)
@@ -181,7 +184,8 @@ int spot_find(struct spot *out, struct view *view, uint32_t task, const struct o
     int r = make_full(full, task, operand);
     if (r < 0)
         return r;
-    return operand->follow ? find_followed(out, view, full) : find_parent(out, view, full);
+    return operand->name && !operand->follow ? find_parent(out, view, full)
+                                             : find_target(out, view, full, operand->follow);
 }
 
 void spot_look(struct spot *spot)

@@ -27,7 +27,7 @@ struct spot {
 void spot_release(struct spot *spot);
 
 /*
- * What the operand names: the target where it is followed and exists; else the directory and the name
+ * What the operand names: the target where that is meant and exists; else the directory and the name
  * in it. 0, or a negative errno as the call itself would get it.
  */
 int spot_find(struct spot *out, struct view *view, uint32_t task, const struct operand *operand);

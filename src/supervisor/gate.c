@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "listener/attempt.h"
 #include "sys/files.h"
 #include "sys/process.h"
 
@@ -108,9 +109,11 @@ static void decide(struct fork_gate *gate)
 /* Whoever can take no more does not name it: the kernel decides in any case. */
 static void hand_on(struct fork_gate *gate)
 {
-    const struct notify_call *call = &gate->asking;
-    if (sys_call(SYS_sendto, gate->writes, call, sizeof *call, MSG_DONTWAIT | MSG_NOSIGNAL, 0, 0) < 0)
-        layer_notify_answer(gate->listener, call, 0);
+    static struct handed_call handed; /* large; init has one thread */
+    handed.call = gate->asking;
+    const size_t size = attempt_name(&handed);
+    if (sys_call(SYS_sendto, gate->writes, &handed, size, MSG_DONTWAIT | MSG_NOSIGNAL, 0, 0) < 0)
+        layer_notify_answer(gate->listener, &gate->asking, 0);
 }
 
 bool gate_answer(struct fork_gate *gate)

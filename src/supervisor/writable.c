@@ -41,6 +41,16 @@ static bool may_write(const struct plan *plan, const struct stat *st)
     return (st->st_mode & S_IWOTH) != 0;
 }
 
+/* What the command owns, and what to do about it. */
+static const char *belongings(const struct plan *plan)
+{
+    if (maps_owners(plan))
+        return "what is root's and no more. Start cordon as the owner, or chown it to root";
+    if (plan->bare)
+        return "nothing without namespaces. Start cordon as an ordinary user who owns it";
+    return "nothing by this backend. Start cordon as the owner, or take the native one";
+}
+
 void writable_warn(const struct plan *plan, const char *unmapped, struct result *result)
 {
     for (size_t i = 0; plan->switch_user && i < writable_count(plan); i++) {
@@ -51,9 +61,7 @@ void writable_warn(const struct plan *plan, const char *unmapped, struct result 
             continue;
         result_warn(result, "'%.80s' (owner %u:%u, mode %03o) cannot be written inside: root's command is a user of its own, "
                             "who owns %s",
-                    path, st.st_uid, st.st_gid, st.st_mode & 0777,
-                    maps_owners(plan) ? "what is root's and no more. Start cordon as the owner, or chown it to root"
-                                      : "nothing by this backend. Start cordon as the owner, or take the native one");
+                    path, st.st_uid, st.st_gid, st.st_mode & 0777, belongings(plan));
         return;
     }
 }

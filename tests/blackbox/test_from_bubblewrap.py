@@ -1,6 +1,4 @@
 """docs/from-bubblewrap.md: its pairs of lines print the same, and the options that it names exist."""
-import os
-import pathlib
 import re
 import shutil
 import subprocess
@@ -12,15 +10,8 @@ import support
 PAGE = "docs/from-bubblewrap.md"
 
 
-def page():
-    for top in (support.TOP, pathlib.Path(os.environ.get("CORDON_SOURCE", support.TOP))):
-        if (top / PAGE).exists():
-            return (top / PAGE).read_text()
-    raise AssertionError(f"{PAGE} is missing")
-
-
 def pairs():
-    first, *rest = re.search(r"```sh\n(.*?)\n```", page(), re.S).group(1).split("\n\n")
+    first, *rest = re.search(r"```sh\n(.*?)\n```", support.page(PAGE), re.S).group(1).split("\n\n")
     return first, [tuple(block.split("\n")) for block in rest]
 
 
@@ -55,6 +46,6 @@ def test_both_lines_of_a_pair_print_the_same(ground, number):
 def test_the_options_that_it_names_exist():
     known = set(re.findall(r"^  (--[a-z-]+)", support.cordon("run", "--help").text, re.M))
     named = set()
-    for row in re.findall(r"^\| (.*) \|$", page(), re.M):
+    for row in re.findall(r"^\| (.*) \|$", support.page(PAGE), re.M):
         named |= set(re.findall(r"--[a-z][a-z-]*", re.sub(r"\\\|", "", row).split(" | ")[1]))
     assert len(named) > 20 and named <= known

@@ -1,8 +1,13 @@
 """`cordon fs` as a user sees it: values, errors and exit states, with and without --json."""
 import base64
+import contextlib
 import json
 import os
+import pty
+import re
+import signal
 import subprocess
+import time
 
 import pytest
 
@@ -51,6 +56,10 @@ def test_content_goes_through_stdin_and_stdout(fs):
     assert fs.ok("readFile", "t", "utf8") == "text \u00e4"
     fs.ok("appendFile", "t", "!")
     assert fs.run("readFile", "t").stdout.decode() == "text \u00e4!"
+    assert fs.ok("readFile", "t", "utf-8") == "text \u00e4!"
+    for args in (["readFile", "t", "latin1"], ["appendFile", "t", "e9", "hex"]):  # never read as something else
+        assert fs.error(*args)["code"] == "ERR_INVALID_ARG_VALUE"
+    assert fs.run("readFile", "t").stdout.decode() == "text \u00e4!"
 
 
 def test_errors_have_the_shape_of_node(fs):
@@ -68,7 +77,8 @@ def test_errors_have_the_shape_of_node(fs):
 
 
 def test_usage_errors_exit_2(fs):
-    for args in (["nope"], ["stat"], ["stat", "a", "b"], ["rm", "a", "{"], ["cp", "a"]):
+    for args in (["nope"], ["stat"], ["stat", "a", "b"], ["rm", "a", "{"], ["cp", "a"],
+                 ["watch", ".", '{"pollInterval": 250}']):
         done = fs.run(*args)
         assert done.returncode == 2 and done.stdout == b"" and done.stderr.startswith(b"cordon: fs")
     for args in (["--root"], ["stat", "a"], ["--root", "/", "--bad", "stat", "a"],
@@ -232,3 +242,43 @@ def test_the_remedies_of_likely_mistakes(fs):
     done = fs.run("readFile", "a")
     assert done.returncode == 1 and b"the directory that --root names does not exist" in done.stderr
     assert str(fs.top).encode() not in done.stderr
+
+
+MANY = 10000
+
+
+def stopped_while_it_works(fs, place, *args):
+    """What it writes to a terminal, if it stands still for a second in between; None: it was too quick for that."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execv(BIN, [BIN, "fs", "--root", str(fs.home), *args])
+    count, shown = 0, b""
+    while not 0 < count < MANY and os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
+        count = len(os.listdir(place)) if place.is_dir() else 0
+    os.kill(pid, signal.SIGSTOP)
+    time.sleep(1.1)
+    os.kill(pid, signal.SIGCONT)
+    with contextlib.suppress(OSError):  # EIO: it has ended
+        while chunk := os.read(terminal, 65536):
+            shown += chunk
+    os.close(terminal)
+    assert os.waitpid(pid, 0)[1] == 0, shown
+    return shown or None
+
+
+@pytest.mark.parametrize("method", ["cp", "rm"])
+def test_a_line_of_progress_on_a_terminal_only(fs, method):
+    def words(attempt):
+        for name in range(MANY):
+            os.makedirs(fs.home / f"many/{name}", exist_ok=True)
+        return ["many", f"copy{attempt}"] if method == "cp" else ["many"]
+
+    shown = None
+    for attempt in range(5):
+        names = words(attempt)
+        shown = stopped_while_it_works(fs, fs.home / names[-1], method, *names, '{"recursive": true}')
+        if shown:
+            break
+    assert re.search(rb"\r\d+ entries, \d+\.\d MiB, \d+ entries/s ", shown) and shown.endswith(b"\r\x1b[K"), shown
+    done = fs.run(method, *words("-again"), '{"recursive": true}')
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")

@@ -410,6 +410,21 @@ def test_a_file_without_a_name_is_written_by_its_descriptor(project):
     assert r.doc["status"] == "OK" and r.doc["violations"] == [], r.told()
 
 
+def test_a_writable_place_is_not_judged_by_the_directory_above_it(project):
+    """As TemporaryFile() opens it: by its own name, and through no link."""
+    acts = ["os.open('tests', os.O_TMPFILE | os.O_RDWR | os.O_EXCL | os.O_NOFOLLOW)",
+            "os.utime('tests', follow_symlinks=False)",
+            "os.chown('tests', -1, os.getgid(), follow_symlinks=False)",
+            "os.setxattr('tests', 'user.a', b'1', follow_symlinks=False)",
+            "os.open('data/deep/x', os.O_WRONLY | os.O_NOFOLLOW)"]
+    code = f"answers = [tried(eval, a) for a in {acts!r}]\nsay(answers)"
+    r = guard(project, PYTHON, "-c", PRELUDE + code, options=["--rw", "data/deep/x"])
+    assert r.answer == ["ok"] * len(acts) and r.doc["status"] == "OK" and r.doc["violations"] == [], r.told()
+    r = guard(project, PYTHON, "-c", PRELUDE + code.replace("'tests'", "'empty'"))
+    assert "ok" not in r.answer
+    assert {v["path"] for v in r.doc["violations"]} == {f"{project}/empty", f"{project}/data/deep/x"}, r.told()
+
+
 def test_a_stopped_listener_goes_on(project):
     code = """
 open('tests/ready', 'w').close()

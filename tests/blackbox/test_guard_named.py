@@ -68,6 +68,9 @@ os.symlink('', 'new')                      ; os.symlink('x', 'new/')
 os.symlink('x', 'new')                     ; os.open('new/', w | c)
 os.mknod('new', 0o040755)                  ; os.mknod('new', 0o100644)
 os.mkdir('new/')                           ; os.open('empty', os.O_TMPFILE)
+os.open('empty', os.O_TMPFILE | w | os.O_NOFOLLOW)   ; os.open('f', w | os.O_NOFOLLOW)
+os.utime('link', follow_symlinks=False)    ; os.utime('none', follow_symlinks=False)
+os.open('link', w | c | os.O_EXCL)         ; os.open('none', w | os.O_NOFOLLOW)
 """
 NAMES = [c.strip() for line in CALLS.splitlines() for c in line.split(" ; ") if c.strip()]
 

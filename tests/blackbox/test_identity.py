@@ -1,12 +1,13 @@
 """Who the payload is and what surrounds it: I9-I13, and the state that is reset for it."""
 import hashlib
+import json
 import os
 import signal
 import subprocess
 
 import pytest
 
-from support import BIN, ENV, PYTHON, ROOT, TEST_BIN, eventually, inside, marker, pids_with, run
+from support import BIN, ENV, PRELUDE, PYTHON, ROOT, TEST_BIN, eventually, inside, marker, pids_with, run
 
 STATUS = """
 def status(pid='self'):
@@ -218,6 +219,24 @@ def test_umask_and_nice_are_reset():
     assert inner[0] == b"0022"
     # Raising the priority again needs a right that an ordinary user has not.
     assert inner[1] == b"0" or not ROOT and inner[1] == nicer
+
+
+def test_the_callers_own_flags_are_not_inherited():
+    """Its parent-death signal, and that it cannot be looked into."""
+    code = PRELUDE + """
+def flags():
+    death = ctypes.c_int()
+    libc.prctl(2, ctypes.byref(death), 0, 0, 0)  # PR_GET_PDEATHSIG
+    return [death.value, libc.prctl(3, 0, 0, 0, 0)]  # PR_GET_DUMPABLE
+if len(sys.argv) > 1:
+    libc.prctl(1, signal.SIGUSR1, 0, 0, 0); libc.prctl(4, 0, 0, 0, 0)
+    assert flags() == [signal.SIGUSR1, 0]
+    os.execv(sys.argv[1], sys.argv[1:])
+say(flags())
+"""
+    argv = [PYTHON, "-c", code]
+    p = subprocess.run([*argv, BIN, "run", "--", *argv], env=ENV, stdout=subprocess.PIPE, check=True)
+    assert json.loads(p.stdout) == [0, 1]
 
 
 def test_payload_stdio_are_pipes():

@@ -1,4 +1,5 @@
 """Policy documents and their commands: P1, P30, I1-I3, I16, I19, I20."""
+import hashlib
 import json
 
 import pytest
@@ -171,3 +172,15 @@ def test_a_refused_document_is_named(place):
     for args in (["normalize", place / "p.json"], ["show", "--policy", place / "p.json"]):
         assert f"'{place}/p.json#/fss'".encode() in cordon("policy", *args).err
     assert b"read policy '/no/such.json': no such file" in cordon("policy", "check", "/no/such.json").err
+
+
+@pytest.mark.parametrize("document", [
+    {"version": 1, "limits": {"pids": 20}, "allow_partial": True},
+    {"pids_max": 20, "allow_partial": True},
+    {"ro_binds": [], "network": False, "env_allowlist": ["PATH"]}], ids=["version 1", "SandboxPolicy", "noether"])
+def test_p32_the_hash_is_that_of_the_normal_form(place, document):
+    """Whatever form it came in: of the bytes that `policy show --json` prints."""
+    (place / "p.json").write_text(json.dumps(document))
+    shown = cordon("policy", "show", "--policy", place / "p.json", "--json").out
+    doc = run("--policy", place / "p.json", "--quiet", "--", "true", cwd=place).doc
+    assert doc["cordon"]["policy_sha256"] == hashlib.sha256(shown).hexdigest()

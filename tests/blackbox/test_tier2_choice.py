@@ -132,11 +132,12 @@ def test_attacks_work_where_the_layer_is_off(mine):
     assert r.answer == [100, "ok"]
 
 
-def test_root_becomes_somebody_else(refuse):
+@pytest.mark.parametrize("umask", [0o022, 0o077])
+def test_root_becomes_somebody_else(refuse, umask):
     if not ROOT:
         pytest.skip("not root")
     p = subprocess.run([refuse, "newuser=EPERM", "--", BIN, "run", "--backend", "native", *PARTIAL, "--", "sh", "-c",
-                        "id -u; id -G; : >f && echo made; cat /etc/shadow"],
+                        "id -u; id -G; : >f && echo made; cat /etc/shadow"], preexec_fn=lambda: os.umask(umask),
                        env=ENV, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
     uid, groups, made = p.stdout.decode().split()
     assert int(uid) >= 0x70000000 and uid == groups and made == "made", p

@@ -141,10 +141,11 @@ def test_guard_mode_needs_no_allowance(refusing, mine):
                  "open('here', 'w').close()\n"
                  f"say([tried(lambda: open('/etc/hostname').read()), tried(lambda: open('{there}', 'w')), "
                  "tried(os.listdir, '/'), tried(lambda: open(os.environ['TMPDIR'] + '/t', 'w').close()), "
+                 "tried(os.open, os.environ['TMPDIR'], os.O_TMPFILE | os.O_RDWR | os.O_NOFOLLOW), "
                  "tried(os.chmod, '/etc/hostname', 0o644)])", cwd=mine)
     assert r.doc["status"] == "POLICY_VIOLATION" and r.rc == 1, r.told()
     assert [(v["op"], v["path"]) for v in r.doc["violations"]] == [("open for writing", there)]
-    assert r.answer == ["ok", "EACCES", "ok", "ok", "EPERM"]
+    assert r.answer == ["ok", "EACCES", "ok", "ok", "ok", "EPERM"]
     assert (mine / "here").exists()
     for name, entry in r.doc["enforced"].items():
         assert entry["applied"] or entry["requested"] is None, (name, entry)

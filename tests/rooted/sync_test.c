@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -73,6 +74,41 @@ TEST(remembers_snapshots_across_roots)
     host_write(host(&f, forms, "a"), "changed while nobody looked");
     WORKS(&f, cordon_root_sync_fs_watch(f.root, "a", true, &f.err));
     expect(&f, "change", "a", "changed while nobody looked");
+    fixture_close(&f);
+}
+
+TEST(sends_patches_from_what_was_last_told_and_from_nothing_after_a_delete)
+{
+    struct fixture f;
+    struct cordon_root_sync_event e;
+    fixture_open(&f, 0);
+    host_write(host(&f, forms, "a"), "one");
+    WORKS(&f, cordon_root_sync_fs_watch(f.root, "a", true, &f.err));
+    unlink(host(&f, forms, "a"));
+    expect(&f, "delete", "a", "");
+    host_write(host(&f, forms, "a"), "one again");
+    CHECK_INT(cordon_root_sync_next(f.root, LONG, &e, &f.err), 1);
+    CHECK_STR(e.patch.data, "[[[[1,\"one again\"]],0,0,0,9]]");
+    cordon_root_sync_event_free(&e);
+    fixture_close(&f);
+}
+
+TEST(keeps_256_paths_and_drops_the_oldest)
+{
+    struct fixture f;
+    char name[16];
+    fixture_open(&f, 0);
+    for (int i = 0; i <= 256; i++) {
+        snprintf(name, sizeof name, "f%d", i);
+        host_write(host(&f, forms, name), "x");
+        WORKS(&f, cordon_root_sync_fs_watch(f.root, name, true, &f.err));
+        if (i == 0)
+            usleep(5000); /* the first is the oldest by the clock, too */
+    }
+    host_write(host(&f, forms, "f0"), "nobody listens");
+    nothing(&f);
+    host_write(host(&f, forms, "f256"), "news");
+    expect(&f, "change", "f256", "news");
     fixture_close(&f);
 }
 

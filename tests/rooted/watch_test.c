@@ -217,6 +217,42 @@ TEST(sends_patches_for_what_others_change_and_no_echo)
     fixture_close(&f);
 }
 
+/* In one step, so that nobody sees a part of it; whether the event had a patch. */
+static bool replaced_with_patch(struct fixture *f, struct cordon_root_watch *w, const char *content)
+{
+    struct cordon_root_event e;
+    char from[300];
+    strcpy(from, host(f, forms, "b"));
+    host_write(from, content);
+    CHECK_INT(rename(from, host(f, forms, "a")), 0);
+    CHECK_INT(cordon_root_watch_next(w, LONG, &e, &f->err), 1);
+    CHECK_STR(e.event, "change");
+    const bool patched = e.patch.data != NULL;
+    cordon_root_event_free(&e);
+    return patched;
+}
+
+TEST(sends_no_patch_from_or_to_a_million_units)
+{
+    struct fixture f;
+    const size_t units = 1000000;
+    char *large = malloc(units + 1);
+    CHECK(large != NULL);
+    memset(large, 'x', units);
+    large[units] = '\0';
+    fixture_open(&f, 0);
+    WORKS(&f, cordon_root_write_file(f.root, "a", "old", 3, true, &f.err));
+    struct cordon_root_watch *w = start(&f, "a", (struct cordon_root_watch_options){.patch = true});
+    CHECK(!replaced_with_patch(&f, w, large));
+    large[units - 1] = '\0';
+    CHECK(!replaced_with_patch(&f, w, large));
+    large[units - 2] = '\0';
+    CHECK(replaced_with_patch(&f, w, large));
+    cordon_root_watch_close(w);
+    fixture_close(&f);
+    free(large);
+}
+
 TEST(keeps_up_with_a_large_directory)
 {
     struct fixture f;

@@ -63,3 +63,12 @@ def test_what_is_missing_is_named(act, words, tmp_path, site):
     ran = subprocess.run([sys.executable, "-c", f"import cordon; {act}"],
                          env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True)
     assert f"{words}: install cordon" in ran.stderr
+
+
+def test_a_variable_that_pkg_config_does_not_know_is_no_place(tmp_path, monkeypatch):
+    """It prints an empty line then, which would be the current directory."""
+    from cordon import _library
+    (tmp_path / "pkg-config").write_text("#!/bin/sh\necho\n")
+    (tmp_path / "pkg-config").chmod(0o755)
+    monkeypatch.setattr(_library, "_PKG_CONFIG", str(tmp_path / "pkg-config"))
+    assert list(_library.pkg_config("bindir")) == []

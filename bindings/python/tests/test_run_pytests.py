@@ -10,6 +10,7 @@ import pytest
 @pytest.fixture
 def suite(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("TMPDIR", raising=False)  # as most callers have it: temporary files are in /tmp
 
     def write(body):
         (tmp_path / "test_it.py").write_text(textwrap.dedent(body))

@@ -53,7 +53,9 @@ def pkg_config(variable: str) -> Iterator[Path]:
                                stderr=subprocess.DEVNULL, check=True)
     except (OSError, subprocess.CalledProcessError):
         return
-    yield Path(found.stdout.strip())
+    directory = Path(found.stdout.strip())
+    if directory.is_absolute():  # a variable that it does not have is an empty line, and no place
+        yield directory
 
 
 def _candidates() -> Iterator[Path]:

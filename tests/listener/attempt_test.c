@@ -1,0 +1,64 @@
+/* Names of a call: read by init where the listener may not look into a task, or by the listener itself. */
+#include "listener/attempt.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "../harness.h"
+
+#define NOBODY 0x7ffffffeu /* no task has this number */
+
+static struct handed_call handed;
+static struct attempt attempt;
+
+static void call_of(uint32_t task, int number, const void *first, const void *second)
+{
+    memset(&handed, 0, sizeof handed);
+    handed.call = (struct notify_call){
+        .task = task,
+        .number = number,
+        .args = {(uint64_t)AT_FDCWD, (uint64_t)(uintptr_t)first, (uint64_t)AT_FDCWD, (uint64_t)(uintptr_t)second}};
+}
+
+TEST(reads_both_names_of_a_call)
+{
+    call_of((uint32_t)getpid(), SYS_renameat2, "from/here", "to");
+    CHECK_INT(attempt_name(&handed), HANDED_HEAD + sizeof "from/here" + sizeof "to");
+    CHECK_STR(handed.text, "from/here");
+    CHECK_STR(handed.text + handed.len[0], "to");
+}
+
+TEST(names_that_came_along_are_not_read_again)
+{
+    call_of((uint32_t)getpid(), SYS_renameat2, "from/here", "to");
+    attempt_name(&handed);
+    handed.call.task = NOBODY;
+    CHECK_INT(attempt_read(&attempt, &handed), 0);
+    CHECK_INT(attempt.count, 2);
+    CHECK_STR(attempt.what[0].path, "from/here");
+    CHECK_STR(attempt.what[1].path, "to");
+    handed.len[0] = handed.len[1] = 0; /* the control */
+    CHECK_INT(attempt_read(&attempt, &handed), -ENOENT);
+}
+
+TEST(names_that_did_not_come_are_read)
+{
+    call_of((uint32_t)getpid(), SYS_mkdirat, "new", NULL);
+    CHECK_INT(attempt_read(&attempt, &handed), 0);
+    CHECK_STR(attempt.what[0].path, "new");
+}
+
+TEST(hands_on_nothing_where_nothing_can_be_read)
+{
+    static char endless[PATH_MAX + 1];
+    memset(endless, 'x', sizeof endless);
+    call_of((uint32_t)getpid(), SYS_mkdirat, (const void *)8, NULL); /* a bad pointer */
+    CHECK_INT(attempt_name(&handed), HANDED_HEAD);
+    call_of((uint32_t)getpid(), SYS_mkdirat, endless, NULL);
+    CHECK_INT(attempt_name(&handed), HANDED_HEAD);
+    call_of((uint32_t)getpid(), SYS_getpid, "not a name", NULL);
+    CHECK_INT(attempt_name(&handed), HANDED_HEAD);
+}
