@@ -98,7 +98,7 @@ def test_what_is_hidden_in_a_bind_beneath_work_is_hidden(tree):
     for hide in ("/work/in/.env", "**/.env"):
         shown = ["--ro", f"{tree}/ro:/work/in"]
         assert run(*shown, "--", "cat", "in/.env").text == "secret\n"
-        r = run(*shown, "--hide", hide, "--", "sh", "-c", "cat in/.env || ls -A in")
+        r = run(*shown, "--hide", hide, "--", "sh", "-c", "cat in/.env || echo in/.* in/*")
         assert "secret" not in r.text and ".env" not in r.text and r.doc["status"] == "OK", r.told()
     (tree / "rw/.git/hooks").mkdir(parents=True)
     (tree / "rw/.git/hooks").chmod(0o777)
@@ -171,7 +171,7 @@ def test_i14_dev_is_minimal():
 
 def test_i14_dev_works():
     r = run("--", "sh", "-c", "echo x >/dev/null && head -c 4 /dev/urandom | wc -c && "
-            "head -c 4 /dev/zero | wc -c && test -w /dev/full && ls /dev/shm")
+            "head -c 4 /dev/zero | wc -c && test -w /dev/full && cd /dev/shm")
     assert r.doc["stdout"].split() == ["4", "4"], r.told()
 
 
