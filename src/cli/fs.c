@@ -250,6 +250,7 @@ static int call(struct settings *s, char **words, int count, struct cordon_error
                     .out = BUF_INIT((size_t)4 << 30)};
     fs.w = JSON_WRITER(&fs.out, 0);
     int status = run(&fs, s, err);
+    s->root.user = NULL;
     arena_free(&fs.arena);
     buf_free(&fs.out);
     return status;

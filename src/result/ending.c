@@ -38,6 +38,10 @@ static int place_of(const char *directory, size_t len)
     return n < (int)sizeof mark && access(mark, F_OK) == 0 ? (int)above : (int)len;
 }
 
+#ifndef _GNU_SOURCE /* in the base of POSIX since 2008; glibc declares it with the extensions only */
+char *realpath(const char *restrict path, char *restrict resolved);
+#endif
+
 /* A link leads to what must be there, too; /usr is. */
 static int name_place(char *out, size_t size, const char *path, const char *slash)
 {

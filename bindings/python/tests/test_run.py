@@ -144,7 +144,7 @@ def test_mappings_profiles_and_timeouts(tmp_path, monkeypatch):
     assert cordon.run(["true"], profile="agent", policy=cordon.Policy(net="none")).profile == "agent"
     assert cordon.run(["true"], "module").profile == "module"
     with pytest.raises(cordon.PolicyError, match="allowed words: stage, module"):
-        cordon.run(["true"], "modul")
+        cordon.run(["true"], "stages")
     assert cordon.run(["sleep", "60"], timeout=0.1).status == "TIMEOUT"
     assert cordon.run(["sleep", "60"], cordon.SandboxPolicy(), timeout=0.2).reason == "wall time of 200 ms reached"
     within = {"version": 1, "limits": {"wall_ms": 50000, "pids": 9}}
