@@ -6,9 +6,9 @@ from support import PRELUDE, PYTHON, cordon
 # Cores that were used, over more than a second; the periods of the kernel's quota are tenths of one.
 BUSY = """
 import time
-begin, end = time.monotonic(), time.monotonic() + 1.5
-while time.monotonic() < end: pass
-say(time.process_time() / (time.monotonic() - begin))
+begin, used = time.monotonic(), time.process_time()
+while time.monotonic() < begin + 1.5: pass
+say((time.process_time() - used) / (time.monotonic() - begin))
 """
 
 
