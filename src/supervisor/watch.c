@@ -60,16 +60,19 @@ static uint64_t number(const char **p)
     return value;
 }
 
-/*
- * Reads /proc/WHO/NAME; 0 if the process is gone or hides it. A watcher that cannot look any more
- * must not take that for "nothing there".
- */
+/* A watcher that cannot look any more must not take that for "nothing there". */
+static int opened(struct watch *w, int fd)
+{
+    w->blind = w->blind || fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM;
+    return fd;
+}
+
+/* Reads /proc/WHO/NAME; 0 if the process is gone or hides it. */
 static long read_of(struct watch *w, const char *who, const char *name, char *out, size_t size)
 {
     char path[WHO_SIZE + 16];
     join(path, sizeof path, who, name);
-    int fd = sys_open(w->proc, path, O_RDONLY, 0);
-    w->blind = w->blind || fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM;
+    const int fd = opened(w, sys_open(w->proc, path, O_RDONLY, 0));
     if (fd < 0)
         return 0;
     long r = sys_read(fd, out, size - 1);
@@ -123,8 +126,7 @@ static bool add_living_thread(struct watch *w, char who[WHO_SIZE], struct sample
     _Alignas(8) char entries[2048];
     char tasks[WHO_SIZE];
     join(tasks, sizeof tasks, who, "task");
-    int dir = sys_open(w->proc, tasks, O_RDONLY | O_DIRECTORY, 0);
-    w->blind = w->blind || dir == -EMFILE || dir == -ENFILE || dir == -ENOMEM;
+    const int dir = opened(w, sys_open(w->proc, tasks, O_RDONLY | O_DIRECTORY, 0));
     bool found = false;
     for (long n; !found && dir >= 0 && (n = sys_call(SYS_getdents64, dir, entries, sizeof entries)) > 0;) {
         for (long at = 0; !found && at < n;) {
@@ -290,7 +292,7 @@ void watch_places(struct watch *w, int root)
         struct statfs fs;
         if (!made_for_the_run(plan, places[i]))
             continue;
-        w->tmpfs[i] = sys_open_in_root(root, places[i], O_PATH | O_DIRECTORY);
+        w->tmpfs[i] = opened(w, sys_open_in_root(root, places[i], O_PATH | O_DIRECTORY));
         if (w->tmpfs[i] >= 0 && (sys_fstatfs(w->tmpfs[i], &fs) < 0 || fs.f_type != 0x01021994)) {
             sys_close(w->tmpfs[i]);
             w->tmpfs[i] = -1;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -172,6 +173,22 @@ TEST(files_in_a_tmpfs_of_somebody_else_do_not)
     for (int k = 0; k < 14; k++)
         CHECK_INT(write(fd, block, sizeof block), (long long)sizeof block);
     CHECK_INT(watch_look(&w), HIT_NONE);
+    _exit(0);
+}
+
+TEST(a_tmpfs_that_cannot_be_opened_for_want_of_descriptors_is_not_taken_for_an_empty_one)
+{
+    become_init();
+    struct watch w = watching(64 * MIB, POLICY_UNLIMITED);
+    int root = open("/", O_PATH | O_DIRECTORY);
+    struct rlimit before;
+    CHECK_INT(getrlimit(RLIMIT_NOFILE, &before), 0);
+    const struct rlimit none = {.rlim_cur = 0, .rlim_max = before.rlim_max};
+    CHECK_INT(setrlimit(RLIMIT_NOFILE, &none), 0);
+    watch_places(&w, root);
+    CHECK_INT(setrlimit(RLIMIT_NOFILE, &before), 0);
+    w.next_us = 0;
+    CHECK_INT(watch_look(&w), HIT_BLIND);
     _exit(0);
 }
 
