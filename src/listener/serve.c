@@ -66,14 +66,23 @@ static bool find_test(const struct serve *s, const struct task_facts *of, char o
 
 /* ---- one call ---- */
 
+/* A name that is too long to be told in full ends as it ends. */
+static void name_culprit(const struct spot *culprit, char out[PATH_MAX])
+{
+    static const char above[] = "/.../";
+    if (spot_text(culprit, out) >= 0)
+        return;
+    memcpy(out, above, sizeof above);
+    memcpy(out + sizeof above - 1, culprit->leaf, strlen(culprit->leaf) + 1);
+}
+
 static void record(struct serve *s, const struct attempt *a, const struct spot *culprit)
 {
     char path[PATH_MAX];
     char test[TEST_NAME_SIZE];
     struct task_facts facts = {.comm = "?"};
     static const uint64_t one = 1;
-    if (spot_text(culprit, path) < 0)
-        return;
+    name_culprit(culprit, path);
     task_facts(a->call->task, &facts);
     const struct sighting seen = {.op = a->op,
                                   .rule = RULE_READONLY,
