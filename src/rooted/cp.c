@@ -203,11 +203,13 @@ static int copy_open_file(const struct call *c, struct pair *p, int from,
         return call_fail_code(c, &p->to, "EINVAL", EINVAL, "open",
                               "Source and destination must not be the same file: '%s'", from_shown);
     }
-    struct copy copy = {.root = c->root, .base = &p->from.base, .options = no_options};
+    struct copy copy = {.root = c->root, .base = &p->from.base, .options = no_options, .locked = true};
     const bool linked = old >= 0 && was.st_nlink > 1 && (c->root->flags & links_kept) != 0;
     /* As writeFile: a rename would part names that belong together. */
     rc = linked ? copy_file_into(&copy, from, st, old)
                 : copy_file_to(&copy, from, st, w.place.dir, w.place.name);
+    if (rc == 0)
+        rc = write_sync_names(c->root, w.place.dir);
     copy_release(&copy);
     return rc < 0 ? call_fail(c, &p->to, "open", rc == COPY_ONTO_DIR ? -EISDIR : rc) : 0;
 }

@@ -124,8 +124,8 @@ int target_check_leaf(const struct call *c, const struct target *t,
 int target_leaf(const struct call *c, const char *request, const char *syscall, struct target *t,
                 struct resolve_place *place);
 
-/* Writers of the same name in the same directory exclude each other between these. */
-pthread_mutex_t *writer_lock(struct cordon_root *root, const struct resolve_place *place);
+/* Writers of the same name in the same directory exclude each other between these, whatever they put there. */
+pthread_mutex_t *writer_lock(struct cordon_root *root, const char *name);
 void writer_unlock(pthread_mutex_t **held);
 
 /* ---- failing: all fill call->err, count, report a denial, and return the negative errno ---- */

@@ -9,6 +9,7 @@
 #include "base/sha256.h"
 #include "fixture.h"
 #include "harness.h"
+#include "rooted/guard.h"
 
 #define THREADS 4
 #define SIZE ((size_t)512 * 1024)
@@ -96,6 +97,71 @@ TEST(loses_no_patch_of_several_writers)
         pthread_join(threads[i], NULL);
     CHECK_INT(strlen(host_read(host(&f, forms, "a"))), THREADS * PATCHES);
     fixture_close(&f);
+}
+
+/* Another thread puts a whole file in the place of the one that is being patched. */
+static int (*put_other)(struct cordon_root_error *err);
+static atomic_bool other_done;
+static pthread_t other;
+
+static int by_rename(struct cordon_root_error *err)
+{
+    return cordon_root_rename(f.root, "other", "a", err);
+}
+
+static int by_move(struct cordon_root_error *err)
+{
+    return cordon_root_move(f.root, "other", "a", true, err);
+}
+
+static int by_cp(struct cordon_root_error *err)
+{
+    return cordon_root_cp(f.root, "other", "a", NULL, err);
+}
+
+static int by_write(struct cordon_root_error *err)
+{
+    return cordon_root_write_file(f.root, "a", "other", 5, false, err);
+}
+
+static void *run_other(void *arg)
+{
+    struct cordon_root_error *err = malloc(sizeof *err);
+    CHECK(put_other(err) == 0);
+    free(err);
+    other_done = true;
+    return arg;
+}
+
+/* When the patch has been accepted: long enough for the other one, if nothing holds it up. */
+static void start_other(const char *point)
+{
+    if (strcmp(point, "commit") != 0 || other != 0)
+        return;
+    CHECK(pthread_create(&other, NULL, run_other, NULL) == 0);
+    for (int i = 0; i < 100 && !other_done; i++)
+        usleep(2000);
+}
+
+TEST(puts_no_patch_over_a_file_that_came_after_its_check)
+{
+    int (*const ways[])(struct cordon_root_error *err) = {by_write, by_rename, by_move, by_cp};
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        char hash[65];
+        fixture_open(&f, 0);
+        host_write(host(&f, forms, "a"), "old");
+        host_write(host(&f, forms, "other"), "other");
+        sha256_hex("old", 3, hash);
+        put_other = ways[i];
+        other_done = false;
+        other = 0;
+        guard_hook = start_other;
+        WORKS(&f, cordon_root_write_patch(f.root, "a", "[[[[1,\"x\"]],0,0,0,1]]", 21, hash, false, &f.err));
+        pthread_join(other, NULL);
+        guard_hook = NULL;
+        CHECK_HOST(host(&f, forms, "a"), "other");
+        fixture_close(&f);
+    }
 }
 
 static atomic_uint winners, losers;
