@@ -95,7 +95,7 @@ static int write_over(struct copy *c, int from, const struct stat *st, int dir, 
     int rc = fd < 0 ? fd : descriptor_regular(fd, &now);
     if (rc < 0)
         return rc;
-    if (now.st_dev == st->st_dev && now.st_ino == st->st_ino)
+    if (descriptor_same(&now, st))
         return COPY_SAME;
     pthread_mutex_t *held = lock_name(c, name);
     rc = copy_file_into(c, from, st, fd);
@@ -112,8 +112,7 @@ static int fill_new(struct copy *c, int from, const struct stat *st, int dir, co
         rc = write_sync(c->root, *fd);
     if (rc == 0)
         rc = write_close(fd);
-    if (rc < 0 && fstatat(dir, name, &named, AT_SYMLINK_NOFOLLOW) == 0 && made.st_dev == named.st_dev &&
-        made.st_ino == named.st_ino)
+    if (rc < 0 && fstatat(dir, name, &named, AT_SYMLINK_NOFOLLOW) == 0 && descriptor_same(&made, &named))
         unlinkat(dir, name, 0);
     return rc;
 }
@@ -132,7 +131,7 @@ int copy_file_to(struct copy *c, int from, const struct stat *st, int dir, const
     struct stat old;
     if (fstatat(dir, name, &old, AT_SYMLINK_NOFOLLOW) < 0)
         return -errno;
-    if (old.st_dev == st->st_dev && old.st_ino == st->st_ino)
+    if (descriptor_same(&old, st))
         return COPY_SAME;
     if (S_ISDIR(old.st_mode))
         return COPY_ONTO_DIR;
@@ -158,7 +157,7 @@ static int copy_link(struct copy *c, int from_dir, const char *from, int dir, co
     if (fstatat(dir, name, &old, AT_SYMLINK_NOFOLLOW) < 0 ||
         fstatat(from_dir, from, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return -errno;
-    if (old.st_dev == st.st_dev && old.st_ino == st.st_ino)
+    if (descriptor_same(&old, &st))
         return COPY_SAME;
     if (S_ISDIR(old.st_mode))
         return COPY_ONTO_DIR;
@@ -338,7 +337,7 @@ static int copy_any(struct copy *c, const struct resolve_place *from, const stru
     int rc = tree_is_above(&st, to->dir, c->base->fd);
     if (rc != 0)
         return rc < 0 ? rc : COPY_SAME;
-    if (to->exists && to->st.st_dev == st.st_dev && to->st.st_ino == st.st_ino)
+    if (to->exists && descriptor_same(&to->st, &st))
         return COPY_SAME;
     struct resolve_place target = *to;
     target.owned = false;

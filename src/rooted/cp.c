@@ -179,12 +179,6 @@ int cordon_root_cp_list(struct cordon_root *root, const char *const *from, size_
     return rc;
 }
 
-/* The same inode under both names. */
-static bool same_file(const struct stat *a, const struct stat *b)
-{
-    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
-}
-
 static int copy_open_file(const struct call *c, struct pair *p, int from,
                           const struct stat *st)
 {
@@ -197,7 +191,7 @@ static int copy_open_file(const struct call *c, struct pair *p, int from,
         rc = descriptor_regular(old, &was);
     if (rc != 0)
         return call_fail(c, &p->to, "open", rc);
-    if (old >= 0 && same_file(&was, st)) {
+    if (old >= 0 && descriptor_same(&was, st)) {
         char from_shown[PATH_MAX + 64];
         shown(c, &p->from, NULL, 0, from_shown, sizeof from_shown);
         return call_fail_code(c, &p->to, "EINVAL", EINVAL, "open",

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "rooted/descriptor.h"
 #include "rooted/guard.h"
 #include "rooted/root.h"
 
@@ -15,11 +16,6 @@ static int gate(const struct call *c, const struct target *t, uint32_t flag, con
     return call_fail_code(c, t, "EPERM", EPERM, syscall,
                           "EPERM: operation not permitted in safe mode, %s '%s'", syscall,
                           t->request);
-}
-
-static bool same_file(const struct stat *a, const struct stat *b)
-{
-    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
 /*
@@ -34,9 +30,10 @@ static int link_checked(const struct resolve_place *from, const struct resolve_p
     if (linkat(from->dir, from->name, to->dir, to->name, 0) < 0)
         return -errno;
     RACE_POINT("linked");
-    if (fstatat(to->dir, to->name, &made, AT_SYMLINK_NOFOLLOW) < 0 || !GUARD(link_verify, !same_file(&made, &from->st)))
+    if (fstatat(to->dir, to->name, &made, AT_SYMLINK_NOFOLLOW) < 0 ||
+        !GUARD(link_verify, !descriptor_same(&made, &from->st)))
         return 0;
-    if (fstatat(from->dir, from->name, &now, AT_SYMLINK_NOFOLLOW) == 0 && same_file(&made, &now))
+    if (fstatat(from->dir, from->name, &now, AT_SYMLINK_NOFOLLOW) == 0 && descriptor_same(&made, &now))
         unlinkat(to->dir, to->name, 0);
     return -ESTALE;
 }

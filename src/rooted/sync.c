@@ -214,7 +214,7 @@ static bool is_bound_to(const struct synced *f, const struct resolve_place *plac
 {
     struct stat then, now;
     return strcmp(f->leaf, place->name) == 0 && fstat(f->dir_fd, &then) == 0 && fstat(place->dir, &now) == 0 &&
-           then.st_dev == now.st_dev && then.st_ino == now.st_ino;
+           descriptor_same(&then, &now);
 }
 
 /* A directory may have been replaced, or be gone, since the last heartbeat: then so is the file. */

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "rooted/descriptor.h"
 #include "rooted/guard.h"
 
 #define OPEN_LEVELS 12 /* the innermost ones keep their descriptors */
@@ -170,24 +171,19 @@ const char *tree_path(struct tree *t, const char *name)
     return text != NULL ? text : name;
 }
 
-static bool same_file(const struct stat *a, const struct stat *b)
-{
-    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
-}
-
 int tree_is_above(const struct stat *st, int dir, int top)
 {
     struct stat now, end, above;
     FD_AUTO at = openat(dir, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (at < 0 || fstat(at, &now) < 0 || fstat(top, &end) < 0)
         return -errno;
-    while (!same_file(&now, st)) {
-        if (same_file(&now, &end))
+    while (!descriptor_same(&now, st)) {
+        if (descriptor_same(&now, &end))
             return 0;
         FD_AUTO up = openat(at, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
         if (up < 0 || fstat(up, &above) < 0)
             return -errno;
-        if (same_file(&above, &now))
+        if (descriptor_same(&above, &now))
             return 0; /* the top of everything: the destination lies in an unsafe place */
         now = above;
         fd_close(&at);
