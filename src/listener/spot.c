@@ -138,7 +138,8 @@ int spot_find(struct spot *out, struct view *view, uint32_t task, const struct o
         return out->target < 0 ? out->target : 0;
     }
     int r = find_by_words(out, view, task, operand);
-    if (r == 0)
+    /* Where the payload's /proc is ours, too, "self" in words is us. */
+    if (r == 0 && !(view->plan->bare && view_is_proc(spot_place(out))))
         return 0;
     spot_release(out);
     return walk_find(out, view, task, operand);

@@ -67,8 +67,19 @@ static int put_before(struct walk *w, const char *text, size_t len)
     return 1;
 }
 
-static int arrive(struct spot *out, int fd)
+static unsigned type_of(int fd)
 {
+    struct stat st;
+    return rights_stat(fd, &st) == 0 ? st.st_mode & S_IFMT : 0;
+}
+
+/* At what is meant; "name/" is a directory, or nothing. */
+static int arrive(const struct walk *w, struct spot *out, int fd)
+{
+    if (w->rest[0] == '/' && type_of(fd) != S_IFDIR) {
+        sys_close(fd);
+        return -ENOTDIR;
+    }
     out->target = fd;
     return 0;
 }
@@ -124,15 +135,9 @@ static int follow(struct walk *w, struct spot *out, int link, const char *name, 
         return follow_self(w, thread);
     int fd = sys_open(w->at, name, O_PATH, 0);
     if (fd < 0 || last)
-        return fd < 0 ? fd : arrive(out, fd);
+        return fd < 0 ? fd : arrive(w, out, fd);
     stand_on(w, fd);
     return 1;
-}
-
-static bool is_link(int fd)
-{
-    struct stat st;
-    return rights_stat(fd, &st) == 0 && S_ISLNK(st.st_mode);
 }
 
 /* 1: there is more to go; 0: found. */
@@ -151,13 +156,13 @@ static int step(struct walk *w, struct spot *out, const struct operand *operand)
         return arrive_in(w, out, name);
     if (fd < 0)
         return fd;
-    if ((!last || operand->follow || w->rest[0] == '/') && is_link(fd)) {
+    if ((!last || operand->follow || w->rest[0] == '/') && type_of(fd) == S_IFLNK) {
         const int r = follow(w, out, fd, name, last);
         sys_close(fd);
         return r;
     }
     if (last)
-        return arrive(out, fd);
+        return arrive(w, out, fd);
     stand_on(w, fd);
     return 1;
 }
