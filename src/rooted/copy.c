@@ -165,15 +165,11 @@ static int copy_link(struct copy *c, int from_dir, const char *from, int dir, co
         return c->options.error_on_exist ? COPY_EXISTS : 0;
     /* Made beside, then put in place: nobody sees the name missing. */
     char temporary[TEMPORARY_NAME_MAX];
-    int fd = temporary_create(c->root, dir, 0600, temporary);
-    if (fd < 0)
-        return fd;
-    close(fd);
+    int rc = temporary_pick(c->root, dir, temporary);
+    if (rc < 0)
+        return rc;
     pthread_mutex_t *held = lock_name(c, name);
-    int rc = unlinkat(dir, temporary, 0) < 0 || symlinkat(text, dir, temporary) < 0 ||
-                     renameat(dir, temporary, dir, name) < 0
-                 ? -errno
-                 : 0;
+    rc = symlinkat(text, dir, temporary) < 0 || renameat(dir, temporary, dir, name) < 0 ? -errno : 0;
     writer_unlock(&held);
     if (rc < 0)
         unlinkat(dir, temporary, 0);

@@ -132,6 +132,24 @@ static int remove_any(int dir, const char *name)
     return errno == EISDIR ? remove_tree(dir, name, false, &progress, &where, &syscall) : -errno;
 }
 
+/* On a file system that cannot swap: what is there is set aside, and removed when the other is in its place. */
+static int replace_by_hand(const struct cordon_root *root, const struct resolve_place *from,
+                           const struct resolve_place *to)
+{
+    char aside[TEMPORARY_NAME_MAX];
+    int rc = temporary_pick(root, to->dir, aside);
+    if (rc == 0 && renameat(to->dir, to->name, to->dir, aside) < 0)
+        rc = -errno;
+    if (rc < 0)
+        return rc;
+    if (renameat(from->dir, from->name, to->dir, to->name) < 0) {
+        rc = -errno;
+        renameat(to->dir, aside, to->dir, to->name);
+        return rc;
+    }
+    return remove_any(to->dir, aside);
+}
+
 /* Replaces whatever is at the destination, full directories included. */
 static int rename_over(struct cordon_root *root, const struct renaming *r)
 {
@@ -143,10 +161,7 @@ static int rename_over(struct cordon_root *root, const struct renaming *r)
     /* Swapped in one step; then what was there is removed under the old name. */
     if (sys_renameat2(from->dir, from->name, to->dir, to->name, SYS_RENAME_EXCHANGE) == 0)
         return remove_any(from->dir, from->name);
-    if (errno != EINVAL && errno != ENOSYS)
-        return -errno;
-    rc = remove_any(to->dir, to->name); /* a file system that cannot swap */
-    return rc == 0 && renameat(from->dir, from->name, to->dir, to->name) < 0 ? -errno : rc;
+    return errno != EINVAL && errno != ENOSYS ? -errno : replace_by_hand(root, from, to);
 }
 
 /* Inside one base, to another mount: copied beside the destination, put in place, then removed. */
@@ -155,18 +170,16 @@ static int move_across(const struct call *c, struct renaming *r, bool overwrite)
     struct resolve_place beside = r->to_place;
     beside.owned = false;
     beside.exists = false;
-    int fd = temporary_create(c->root, beside.dir, 0600, beside.name);
-    if (fd < 0)
-        return fd;
-    close(fd);
-    unlinkat(beside.dir, beside.name, 0);
+    int rc = temporary_pick(c->root, beside.dir, beside.name);
+    if (rc < 0)
+        return rc;
     struct copy copy = {
         .root = c->root,
         .base = &r->from.base,
         .options = {.size = sizeof copy.options, .recursive = true, .preserve_timestamps = true},
         .where = BUF_INIT(64u << 20),
         .source_name = BUF_INIT(PATH_MAX)};
-    int rc = copy_entry(&copy, &r->from_place, &beside);
+    rc = copy_entry(&copy, &r->from_place, &beside);
     copy_release(&copy);
     if (rc == 0) {
         struct renaming last = *r;

@@ -87,6 +87,21 @@ TEST(keeps_the_source_of_a_move_that_fails)
     close_mounted(&f);
 }
 
+TEST(keeps_what_a_move_would_have_replaced_if_it_fails)
+{
+    struct fixture f;
+    open_mounted(&f);
+    host_write(host(&f, forms, "file"), "kept");
+    FAILS(&f, cordon_root_move(f.root, "m", "file", true, &f.err), "EBUSY"); /* a mount stays where it is */
+    CHECK_HOST(host(&f, forms, "file"), "kept");
+    FAILS(&f, cordon_root_move(f.root, "m", "s", true, &f.err), "EBUSY");
+    CHECK_HOST(host(&f, forms, "s/sub/x"), "X");
+    FAILS(&f, cordon_root_move(f.root, "s", "m", true, &f.err), "EBUSY");
+    CHECK_HOST(host(&f, forms, "s/sub/x"), "X");
+    CHECK_INT(entries(&f, ""), 6);
+    close_mounted(&f);
+}
+
 TEST(replaces_no_directory_by_what_lies_on_a_mount_in_it)
 {
     struct fixture f;
