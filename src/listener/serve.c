@@ -124,13 +124,34 @@ static int find_spots(struct serve *s, struct attempt *a, struct spot spots[2])
     return r;
 }
 
+/* It failed for a reason of ours, or one that root outside would not have had: the call itself may well come to a place. */
+static bool is_unseen(const struct serve *s, int error)
+{
+    switch (-error) {
+    case 0:
+    case ENOENT:
+    case ENOTDIR:
+    case ELOOP:
+    case ENAMETOOLONG:
+    case EBADF:
+    case ESRCH:
+        return false;
+    case EACCES:
+        return s->view.root < 0 || s->view.overrides;
+    default:
+        return true;
+    }
+}
+
 static void judge(struct serve *s, struct attempt *a, struct spot spots[2])
 {
     struct prediction p = {.outcome = OUTCOME_OWN};
     enum grant_outcome granted = GRANT_CHANGED;
     /* Another run may write to the same caches at this moment. */
     for (int look = 0; granted == GRANT_CHANGED && look < LOOKS_MAX; look++) {
-        if (look > 0 && find_spots(s, a, spots) < 0) {
+        int r = look == 0 ? 0 : find_spots(s, a, spots);
+        if (r < 0) {
+            s->records->unseen += is_unseen(s, r);
             layer_notify_answer(s->listener, a->call, 0);
             return;
         }
@@ -162,7 +183,7 @@ static void handle(struct serve *s, const struct handed_call *handed)
     int r = attempt_read(&attempt, handed);
     if (r == 0)
         r = find_spots(s, &attempt, spots);
-    if (r == -EPERM || (r == -EACCES && (s->view.root < 0 || s->view.overrides)))
+    if (is_unseen(s, r))
         s->records->unseen++;
     if (r < 0)
         layer_notify_answer(s->listener, &handed->call, 0);

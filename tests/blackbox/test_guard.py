@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import pathlib
+import resource
 import shutil
 import signal
 import stat
@@ -498,6 +499,24 @@ say([tried(lambda: check(libc.open(ctypes.c_void_p(at), os.O_WRONLY)))])
     r = guard(project, PYTHON, "-c", PRELUDE + code)
     assert r.answer == ["EROFS"], r.told()
     assert r.doc["violations"] != [] or any("not named" in w for w in r.doc["warnings"]), r.told()
+
+
+@pytest.mark.skipif(ROOT, reason="root's listener is another user, whose limits only CAP_SYS_RESOURCE lowers")
+def test_a_listener_that_cannot_look_says_so(project):
+    """As where the machine has no descriptor left."""
+    code = """
+open('tests/ready', 'w').close()
+while not os.path.exists('tests/go'):
+    time.sleep(0.01)
+try: open('config.toml', 'w')
+except OSError: pass
+"""
+    with running(project, code) as p:
+        resource.prlimit(listener_of(p.pid), resource.RLIMIT_NOFILE, (0, 0))
+        (project / "tests/go").touch()
+        out, _ = p.communicate(timeout=30)
+    doc = json.loads(out)
+    assert doc["status"] == "OK" and any("not named" in w for w in doc["warnings"]), doc
 
 
 def test_a_place_whose_name_is_too_long_to_be_told(project):
