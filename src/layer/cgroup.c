@@ -18,6 +18,7 @@
 #include "layer/cgroup_file.h"
 #include "sys/files.h"
 #include "sys/lock.h"
+#include "sys/process.h"
 
 #define RMDIR_TRIES 200 /* a millisecond each: a task that is ending still counts */
 #define SWEEP_MAX 64    /* directories that one sweep looks at, in each hierarchy */
@@ -66,14 +67,18 @@ static int limit(const struct layer_cgroup_group *group, const char *file, uint6
     return 0;
 }
 
-/* A limit on a file that not every kernel has; `in_force` says whether it holds. */
-static int limit_if_there(const struct layer_cgroup_group *group, const char *file, uint64_t want,
-                          bool *in_force, struct cordon_error *err)
+/* Kernels that were told not to count swap lack the file, as some do that have none. */
+static int limit_swap(const struct layer_cgroup_group *group, const char *file, uint64_t want,
+                      struct cordon_error *err)
 {
     uint64_t value;
     int r = limit(group, file, want, &value, NULL);
-    *in_force = r == 0;
-    return r == 0 || r == -ENOENT ? 0 : fail(err, -r, "set cgroup limit", group->path, file);
+    if (r == 0 || (r == -ENOENT && !sys_has_swap()))
+        return 0;
+    fail(err, -r, "set cgroup limit", group->path, file);
+    if (r == -ENOENT)
+        err_remedy(err, "boot the kernel with swapaccount=1: it does not count what this host swaps out");
+    return r;
 }
 
 /* v1: an eventfd that counts; v2: the events file itself, which wakes those who have read it. */
@@ -103,7 +108,7 @@ static int limit_memory(struct layer_cgroup *self, uint64_t bytes, struct cordon
     if (group->version == CGROUP_V2) {
         r = limit(group, "memory.max", bytes, &self->mem_bytes, err);
         if (r == 0)
-            r = limit_if_there(group, "memory.swap.max", 0, &self->swap_limited, err);
+            r = limit_swap(group, "memory.swap.max", 0, err);
         if (r == 0) {
             r = cgroup_write(group->dir_fd, "memory.oom.group", "1");
             if (r < 0)
@@ -112,8 +117,7 @@ static int limit_memory(struct layer_cgroup *self, uint64_t bytes, struct cordon
     } else {
         r = limit(group, "memory.limit_in_bytes", bytes, &self->mem_bytes, err);
         if (r == 0) /* must not be below the limit, so it comes second */
-            r = limit_if_there(group, "memory.memsw.limit_in_bytes", bytes, &self->swap_limited,
-                               err);
+            r = limit_swap(group, "memory.memsw.limit_in_bytes", bytes, err);
     }
     if (r == 0)
         self->oom_fd = open_oom_fd(group);

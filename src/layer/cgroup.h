@@ -36,7 +36,6 @@ struct layer_cgroup {
 
     /* What was read back; PARSE_UNLIMITED (0 for the quota) where nothing was asked. */
     uint64_t mem_bytes, pids, cpu_quota_us;
-    bool swap_limited; /* swap is inside the memory limit, or forbidden */
 
     int oom_fd; /* owned; -1: the kernel offers none */
     bool oom_seen;
@@ -68,6 +67,7 @@ struct cgroup_source {
     const char *root;      /* "/sys/fs/cgroup" */
     const char *self_text; /* the content of /proc/self/cgroup */
     enum cgroup_version (*mounted)(const char *path); /* what is mounted there */
+    bool swap;             /* this host has some: a limit on memory must hold it, too */
 };
 void layer_cgroup_probe_from(const struct cgroup_source *source, struct host_cgroup *out);
 

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/statfs.h>
-#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include "supervisor/descent.h"
@@ -300,12 +299,6 @@ void watch_places(struct watch *w, int root)
     }
 }
 
-static bool has_swap(void)
-{
-    struct sysinfo machine = {0};
-    return sys_call(SYS_sysinfo, &machine) == 0 && machine.totalswap > 0;
-}
-
 void watch_start(struct watch *w, struct spawn *s)
 {
     const struct plan *plan = s->plan;
@@ -313,7 +306,7 @@ void watch_start(struct watch *w, struct spawn *s)
     if (!plan->watch_memory && !plan->watch_cpu)
         return;
     w->proc = sys_open(AT_FDCWD, "/proc", O_RDONLY | O_DIRECTORY, 0);
-    w->swap = has_swap();
+    w->swap = sys_has_swap();
     if (plan->bwrap != NULL)
         w->next_us = UINT64_MAX / 2; /* there is nothing to see before its payload */
     if (!plan_hosted(plan)) {

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/sysinfo.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -52,6 +53,12 @@ _Noreturn static inline void sys_exit(int status)
 {
     for (;;)
         sys_call(SYS_exit_group, status);
+}
+
+static inline bool sys_has_swap(void)
+{
+    struct sysinfo machine = {0};
+    return sys_call(SYS_sysinfo, &machine) == 0 && machine.totalswap > 0;
 }
 
 /* The kernel's struct sigaction, all zero: SIG_DFL, no flags, no mask. */
