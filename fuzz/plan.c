@@ -135,7 +135,7 @@ static void invent_policy(struct choices *c, struct arena *arena, struct policy 
 }
 
 /* The second shows a part of the first once more. */
-static const struct host_mount mounts[] = {{"8:1", "/", "/"}, {"8:1", "/srv", "/home/a"}};
+static const struct host_mount host_mounts[] = {{"8:1", "/", "/"}, {"8:1", "/srv", "/home/a"}};
 
 static void invent_host(struct choices *c, struct arena *arena, struct host *h)
 {
@@ -156,7 +156,7 @@ static void invent_host(struct choices *c, struct arena *arena, struct host *h)
         h->cgroup.controllers[k].version = (enum cgroup_version)pick(c, 3);
         h->cgroup.controllers[k].route = (enum cgroup_route)pick(c, 3);
     }
-    h->mounts = mounts;
+    h->mounts = host_mounts;
     h->mount_count = pick(c, 3);
     h->off = pick(c, 4) == 1 ? 1u << pick(c, HOST_SWITCH_COUNT) : 0;
     h->off_capabilities = pick(c, 4) == 1 ? 1u << pick(c, CAPABILITY_COUNT) : 0;
@@ -302,8 +302,8 @@ static size_t shown_by(const struct plan *plan, const char *place)
     size_t by = 0;
     for (size_t k = 1; k < plan->step_count; k++) {
         const struct plan_step *s = &plan->steps[k];
-        const bool mounts_here = s->kind == STEP_TMPFS || s->kind == STEP_BIND || s->kind == STEP_LINK;
-        if (mounts_here && (s->flags & STEP_OWN) == 0 && rest_of(place, s->target) != NULL &&
+        const bool shows = s->kind == STEP_TMPFS || s->kind == STEP_BIND || s->kind == STEP_LINK;
+        if (shows && (s->flags & STEP_OWN) == 0 && rest_of(place, s->target) != NULL &&
             strlen(s->target) >= strlen(plan->steps[by].target))
             by = k;
     }
@@ -314,7 +314,7 @@ static size_t shown_by(const struct plan *plan, const char *place)
 static const char *file_at(struct arena *arena, const struct host *host, const char *dir, const char *rest)
 {
     const char *at = policy_normalize_path(arena, arena_printf(arena, "%s/%s", dir, rest));
-    const char *inner = host->mount_count == 2 ? rest_of(at, mounts[1].point) : NULL;
+    const char *inner = host->mount_count == 2 ? rest_of(at, host_mounts[1].point) : NULL;
     return inner == NULL ? at : arena_printf(arena, "/srv%s%s", inner[0] == '\0' ? "" : "/", inner);
 }
 
