@@ -70,6 +70,7 @@ struct plan_hide {
 };
 
 #define PLAN_MAX_RLIMITS 8
+#define PLAN_HOSTNAME "cordon"
 
 /* One claim of the ledger, before it is proven. */
 struct plan_claim {
