@@ -50,7 +50,7 @@ static void look_at_cpu(struct supervisor *s, uint64_t now)
     const uint64_t most = s->plan->cpu_ms * 1000;
     const int r = layer_cgroup_cpu(&s->cgroup, &used);
     if (r < 0) /* which is not "little" */
-        supervisor_fail(s, -r, "read the cpu time of", "the cgroup");
+        supervisor_fail(s, -r, "watch memory and cpu time", "the cgroup");
     s->cpu_hit = used >= most;
     if (r < 0 || s->cpu_hit) {
         supervisor_kill(s);
