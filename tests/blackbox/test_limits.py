@@ -357,14 +357,13 @@ while True:
 """
 
 
-def test_p04_cpu_limit_where_the_caller_has_no_descriptor_left():
+def test_p04_cpu_limit_where_the_caller_has_no_descriptor_left(place):
     """No look is missed for want of one: what is not seen would be allowed."""
     if not run("--", "true").doc["enforced"]["cpu_time"]["mechanism"].startswith("cgroup"):
         pytest.skip("no cgroup counts the cpu time here")
-    word = marker()
-    with subprocess.Popen([BIN, "run", "--json", "--cpu", "1s", "--wall", "12s", *SHORT, "--", PYTHON, "-c",
-                           PRELUDE + CHILDREN + f"# {word}"], env=ENV, stdout=subprocess.PIPE) as p:
-        assert eventually(lambda: len(pids_with(word)) > 1)
+    with subprocess.Popen([BIN, "run", "--json", "--cpu", "1s", "--wall", "12s", *SHORT, "--rw", place, "--", PYTHON, "-c",
+                           PRELUDE + f"open('{place}/begun', 'w')" + CHILDREN], env=ENV, stdout=subprocess.PIPE) as p:
+        assert eventually((place / "begun").exists)
         resource.prlimit(p.pid, resource.RLIMIT_NOFILE, (3, 3))
         doc = json.loads(p.stdout.read())
     assert doc["status"] == "CPU_LIMIT", doc
