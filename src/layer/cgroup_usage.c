@@ -78,6 +78,8 @@ int layer_cgroup_cpu(const struct layer_cgroup *self, uint64_t *usec)
 {
     const struct layer_cgroup_group *group = group_of(self, CGROUP_CPUACCT);
     char text[CGROUP_FILE_SIZE];
+    if (group == NULL)
+        return -ENODATA;
     const ssize_t n = pread(self->cpu_fd, text, sizeof text - 1, 0);
     if (n < 0)
         return -errno;

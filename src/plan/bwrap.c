@@ -63,7 +63,8 @@ bool plan_bwrap_details(const struct plan *plan, enum capability c, struct plan_
         if (plan->cgroup.mem_bytes != POLICY_UNLIMITED)
             return false;
         return SAY("sum of the tree's resident anonymous and shared pages, page tables and tmpfs files, sampled every 2 to 100 ms: "
-                   "some 64 MiB over the limit are possible; other kernel memory, inodes and dropped pages of a shared /dev/zero are not seen; "
+                   "some 64 MiB over the limit are possible; other kernel memory, inodes and dropped pages of a shared "
+                   "/dev/zero are not seen; "
                    "memfd_create, vmsplice, splice and sendfile are refused");
     default:
         return false;

@@ -18,7 +18,7 @@
 #define TIMER_SLACK_NS 50000 /* the kernel's own: a caller may be content with seconds */
 #define TICK_US 10000 /* USER_HZ is 100 on every architecture that we know */
 #define WHO_SIZE 32 /* "PID/task/TID" */
-#define STATUS_SIZE 8192 /* mostly 1,500; hundreds of groups have their place there, too */
+#define STATUS_SIZE 16384 /* mostly 1,500; a thousand groups have their place there, too */
 /* An exact look takes as long as the processes make it, by their mappings and their locks. */
 #define EXACT_CPU_US 30000
 #define EXACT_US 300000
