@@ -85,6 +85,22 @@ static void binds(struct choices *c, struct arena *arena, struct policy_binds *l
     }
 }
 
+/* Mostly in a bind, else policy_validate() refuses it. */
+static void hides(struct choices *c, struct arena *arena, struct policy *p)
+{
+    for (unsigned n = pick(c, 4); n > 0; n--) {
+        const struct policy_binds *list = pick(c, 2) == 0 ? &p->rw : &p->ro;
+        const char *above = list->count == 0 ? "" : list->items[pick(c, (unsigned)list->count)].sandbox;
+        const char *name = path(c, arena);
+        if (pick(c, 4) == 0)
+            name = arena_printf(arena, "**%s", name);
+        else if (pick(c, 4) != 0)
+            name = arena_printf(arena, "%s%s", above, name);
+        if (name[1] != '\0')
+            policy_add_name(&p->hide, arena, name, NULL);
+    }
+}
+
 static void invent_policy(struct choices *c, struct arena *arena, struct policy *p)
 {
     policy_init(p, (enum policy_profile)pick(c, PROFILE_COUNT));
@@ -115,7 +131,11 @@ static void invent_policy(struct choices *c, struct arena *arena, struct policy 
     }
     for (unsigned n = pick(c, 3); n > 0; n--)
         policy_add_name(&p->require, arena, capability_name((enum capability)pick(c, CAPABILITY_COUNT)), NULL);
+    hides(c, arena, p);
 }
+
+/* The second shows a part of the first once more. */
+static const struct host_mount host_mounts[] = {{"8:1", "/", "/"}, {"8:1", "/srv", "/home/a"}};
 
 static void invent_host(struct choices *c, struct arena *arena, struct host *h)
 {
@@ -136,6 +156,8 @@ static void invent_host(struct choices *c, struct arena *arena, struct host *h)
         h->cgroup.controllers[k].version = (enum cgroup_version)pick(c, 3);
         h->cgroup.controllers[k].route = (enum cgroup_route)pick(c, 3);
     }
+    h->mounts = host_mounts;
+    h->mount_count = pick(c, 3);
     h->off = pick(c, 4) == 1 ? 1u << pick(c, HOST_SWITCH_COUNT) : 0;
     h->off_capabilities = pick(c, 4) == 1 ? 1u << pick(c, CAPABILITY_COUNT) : 0;
 }
@@ -265,6 +287,77 @@ static void check_implicit(const struct plan *plan)
     }
 }
 
+/* The names of `place` that follow those of `dir`; NULL: it is not beneath. */
+static const char *rest_of(const char *place, const char *dir)
+{
+    const size_t len = strlen(dir);
+    if (dir[len - (len > 0)] == '/' || len == 0)
+        return strncmp(place, dir, len) == 0 ? place + len : NULL;
+    return strcmp(place, dir) == 0 ? place + len : beneath(place, dir) ? place + len + 1 : NULL;
+}
+
+/* Which step shows what is seen at a place inside. */
+static size_t shown_by(const struct plan *plan, const char *place)
+{
+    size_t by = 0;
+    for (size_t k = 1; k < plan->step_count; k++) {
+        const struct plan_step *s = &plan->steps[k];
+        const bool shows = s->kind == STEP_TMPFS || s->kind == STEP_BIND || s->kind == STEP_LINK;
+        if (shows && (s->flags & STEP_OWN) == 0 && rest_of(place, s->target) != NULL &&
+            strlen(s->target) >= strlen(plan->steps[by].target))
+            by = k;
+    }
+    return by;
+}
+
+/* One path for all that lead to the same file. */
+static const char *file_at(struct arena *arena, const struct host *host, const char *dir, const char *rest)
+{
+    const char *at = policy_normalize_path(arena, arena_printf(arena, "%s/%s", dir, rest));
+    const char *inner = host->mount_count == 2 ? rest_of(at, host_mounts[1].point) : NULL;
+    return inner == NULL ? at : arena_printf(arena, "/srv%s%s", inner[0] == '\0' ? "" : "/", inner);
+}
+
+static bool hides_it(const struct plan *plan, size_t step, const char *rest)
+{
+    for (size_t k = 0; k < plan->hide_count; k++) {
+        const struct plan_hide *h = &plan->hides[k];
+        const char *inner = h->step == step ? rest_of(rest, h->prefix) : NULL;
+        glob_states states = h->states;
+        if (inner != NULL && glob_follow(h->glob, &states, inner))
+            return true;
+    }
+    return false;
+}
+
+/* A file that is hidden at one place is seen at no other. */
+static void check_hidden(const struct plan *plan, struct arena *arena)
+{
+    const struct policy_names *names = &plan->policy->hide;
+    for (size_t k = 0; k < plan->hide_count; k++)
+        PROMISE(plan->hides[k].step < plan->step_count && plan->hides[k].states != 0);
+    if (plan->fs_mode != FS_VIEW || plan->host->mount_count == 0 || host_off(plan->host, OFF_HIDE))
+        return;
+    for (size_t k = 0; k < names->count; k++) {
+        const char *place = names->items[k] + 1;
+        if (names->items[k][0] != '/')
+            continue;
+        const size_t by = shown_by(plan, place);
+        const struct plan_step *from = &plan->steps[by];
+        if (from->kind != STEP_BIND || (from->flags & STEP_FD) != 0)
+            continue;
+        const char *file = file_at(arena, plan->host, from->source, rest_of(place, from->target));
+        for (size_t j = 0; j < plan->step_count; j++) {
+            const struct plan_step *s = &plan->steps[j];
+            if (s->kind != STEP_BIND || (s->flags & (STEP_OWN | STEP_FD)) != 0)
+                continue;
+            const char *rest = rest_of(file, file_at(arena, plan->host, s->source, ""));
+            if (rest != NULL && shown_by(plan, arena_printf(arena, "%s/%s", s->target, rest)) == j)
+                PROMISE(hides_it(plan, j, rest));
+        }
+    }
+}
+
 /* Whether something that was asked for cannot be had. */
 static bool check_claims(const struct plan *plan)
 {
@@ -305,7 +398,7 @@ static void check_rules(const struct plan *plan)
     }
 }
 
-static void check_plan(const struct plan *plan)
+static void check_plan(const struct plan *plan, struct arena *arena)
 {
     BUF_AUTO text = BUF_INIT(1 << 24);
     if (plan_on_host_paths(plan)) {
@@ -313,6 +406,7 @@ static void check_plan(const struct plan *plan)
     } else {
         check_files(plan);
         check_implicit(plan);
+        check_hidden(plan, arena);
     }
     if (plan->bare)
         check_rules(plan);
@@ -370,7 +464,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         const bool missing = check_claims(&plan);
         PROMISE(r < 0 || !missing || policy.allow_partial || plan.backend == BACKEND_NONE);
         if (r == 0)
-            check_plan(&plan);
+            check_plan(&plan, &input);
         else
             PROMISE(err.kind != CORDON_ERROR_NONE && (err.errnum != 0 || err.why[0] != '\0'));
     }

@@ -76,7 +76,7 @@ size_t text_escape(char *out, size_t size, const char *in, size_t len)
                 piece[p++] = hex[u & 15];
             }
         }
-        if (end == need && need + p < size) {
+        if (out != NULL && end == need && need + p < size) {
             memcpy(out + end, piece, p);
             end += p;
         }

@@ -57,7 +57,7 @@ static void blame_filter(struct doctor_cause *out, const struct doctor_setting *
     because(out, "%s: %s; a seccomp filter is already in force around this process%s%s%s", a->step,
             a->signal != 0 ? text_signal_name(a->signal) : text_errno_name(a->errnum),
             named ? " (container: " : "", s->container, named ? ")" : "");
-    remedy(out, "%s", s->max_user_namespaces == 0 ? REFUSAL_NESTED : UNCONFINED_CONTAINER);
+    remedy(out, "%s", s->in_a_run ? REFUSAL_NESTED : UNCONFINED_CONTAINER);
 }
 
 static void blame_limit(struct doctor_cause *out, const struct doctor_setting *s,

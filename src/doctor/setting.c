@@ -12,6 +12,7 @@
 
 #include "base/fd.h"
 #include "base/text.h"
+#include "layer/refusal.h"
 
 #define MOUNTS_MAX (1024 * 1024)
 
@@ -148,6 +149,7 @@ void doctor_setting_read(struct doctor_setting *out)
     read_line("/sys/kernel/security/lsm", out->lsm, sizeof out->lsm);
     read_line("/proc/self/attr/current", out->label, sizeof out->label);
     out->systemd = access("/run/systemd/system", F_OK) == 0;
+    out->in_a_run = layer_refusal_in_a_run();
     out->mapped_uids = read_mapped();
     read_status(out);
     read_container(out);

@@ -26,6 +26,7 @@ struct doctor_setting {
     char container[32];         /* "docker", "podman", "systemd-nspawn", ...; empty: none seen */
     char masked[256];           /* what is mounted over parts of /proc, by blanks */
     bool systemd;               /* it is the init system here */
+    bool in_a_run;              /* this is inside a sandbox of our own */
 };
 
 void doctor_setting_read(struct doctor_setting *out);

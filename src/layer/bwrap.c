@@ -88,7 +88,7 @@ static void put_namespaces(struct arguments *a)
     put_number(&a->text, plan->uid_inside);
     put(&a->text, "--gid");
     put_number(&a->text, plan->gid_inside);
-    static const char *const always[] = {"--hostname", "cordon", "--die-with-parent", "--new-session", "--cap-drop", "ALL"};
+    static const char *const always[] = {"--hostname", PLAN_HOSTNAME, "--die-with-parent", "--new-session", "--cap-drop", "ALL"};
     for (size_t i = 0; i < sizeof always / sizeof always[0]; i++)
         put(&a->text, always[i]);
     put(&a->text, "--chdir");

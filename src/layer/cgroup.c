@@ -18,6 +18,7 @@
 #include "layer/cgroup_file.h"
 #include "sys/files.h"
 #include "sys/lock.h"
+#include "sys/process.h"
 
 #define RMDIR_TRIES 200 /* a millisecond each: a task that is ending still counts */
 #define SWEEP_MAX 64    /* directories that one sweep looks at, in each hierarchy */
@@ -66,14 +67,18 @@ static int limit(const struct layer_cgroup_group *group, const char *file, uint6
     return 0;
 }
 
-/* A limit on a file that not every kernel has; `in_force` says whether it holds. */
-static int limit_if_there(const struct layer_cgroup_group *group, const char *file, uint64_t want,
-                          bool *in_force, struct cordon_error *err)
+/* Kernels that were told not to count swap lack the file, as some do that have none. */
+static int limit_swap(const struct layer_cgroup_group *group, const char *file, uint64_t want,
+                      struct cordon_error *err)
 {
     uint64_t value;
     int r = limit(group, file, want, &value, NULL);
-    *in_force = r == 0;
-    return r == 0 || r == -ENOENT ? 0 : fail(err, -r, "set cgroup limit", group->path, file);
+    if (r == 0 || (r == -ENOENT && !sys_has_swap()))
+        return 0;
+    fail(err, -r, "set cgroup limit", group->path, file);
+    if (r == -ENOENT)
+        err_remedy(err, "boot the kernel with swapaccount=1: it does not count what this host swaps out");
+    return r;
 }
 
 /* v1: an eventfd that counts; v2: the events file itself, which wakes those who have read it. */
@@ -103,7 +108,7 @@ static int limit_memory(struct layer_cgroup *self, uint64_t bytes, struct cordon
     if (group->version == CGROUP_V2) {
         r = limit(group, "memory.max", bytes, &self->mem_bytes, err);
         if (r == 0)
-            r = limit_if_there(group, "memory.swap.max", 0, &self->swap_limited, err);
+            r = limit_swap(group, "memory.swap.max", 0, err);
         if (r == 0) {
             r = cgroup_write(group->dir_fd, "memory.oom.group", "1");
             if (r < 0)
@@ -112,8 +117,7 @@ static int limit_memory(struct layer_cgroup *self, uint64_t bytes, struct cordon
     } else {
         r = limit(group, "memory.limit_in_bytes", bytes, &self->mem_bytes, err);
         if (r == 0) /* must not be below the limit, so it comes second */
-            r = limit_if_there(group, "memory.memsw.limit_in_bytes", bytes, &self->swap_limited,
-                               err);
+            r = limit_swap(group, "memory.memsw.limit_in_bytes", bytes, err);
     }
     if (r == 0)
         self->oom_fd = open_oom_fd(group);
@@ -131,6 +135,14 @@ static int limit_cpu(struct layer_cgroup *self, uint64_t quota_us, struct cordon
     }
     /* "QUOTA PERIOD"; a quota alone keeps the period, which is 100 ms in a new group. */
     return limit(group, "cpu.max", quota_us, &self->cpu_quota_us, err);
+}
+
+static int open_cpu(struct layer_cgroup *self, struct cordon_error *err)
+{
+    const struct layer_cgroup_group *group = &self->groups[self->of[CGROUP_CPUACCT]];
+    const char *file = group->version == CGROUP_V2 ? "cpu.stat" : "cpuacct.usage";
+    self->cpu_fd = openat(group->dir_fd, file, O_RDONLY | O_CLOEXEC);
+    return self->cpu_fd < 0 ? fail(err, errno, "open", group->path, file) : 0;
 }
 
 /*
@@ -256,6 +268,8 @@ static int build(struct layer_cgroup *self, const struct host_cgroup *host,
         r = limit_memory(self, want->mem_bytes, err);
     if (r == 0 && wanted[CGROUP_PIDS])
         r = limit(&self->groups[self->of[CGROUP_PIDS]], "pids.max", want->pids, &self->pids, err);
+    if (r == 0 && wanted[CGROUP_CPUACCT])
+        r = open_cpu(self, err);
     if (r == 0 && wanted[CGROUP_CPU])
         r = limit_cpu(self, want->cpu_quota_us, err);
     return r;
@@ -307,6 +321,7 @@ static void remove_dir(const char *path)
 
 void layer_cgroup_release(struct layer_cgroup *self)
 {
+    fd_close(&self->cpu_fd);
     fd_close(&self->oom_fd);
     for (unsigned i = 0; i < self->group_count; i++) {
         fd_close(&self->groups[i].procs_fd);

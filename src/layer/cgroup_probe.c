@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "layer/cgroup.h"
 #include "layer/cgroup_file.h"
+#include "sys/process.h"
 
 #define SELF_TEXT_SIZE 8192 /* a dozen hierarchies with long paths */
 #define PATH_SIZE (CGROUP_PATH_SIZE + 64)
@@ -134,6 +135,13 @@ static void explain(struct host_cgroup_controller *c, int errnum, const char *na
     }
 }
 
+static bool counts_swap(const char *dir)
+{
+    char path[PATH_SIZE];
+    join(path, dir, "memory.memsw.limit_in_bytes");
+    return access(path, F_OK) == 0;
+}
+
 static void probe_v1(const struct cgroup_source *source, enum cgroup_controller which,
                      struct host_cgroup_controller *c)
 {
@@ -162,6 +170,11 @@ static void probe_v1(const struct cgroup_source *source, enum cgroup_controller 
     }
     if (r < 0) {
         explain(c, -r, name);
+        return;
+    }
+    if (which == CGROUP_MEMORY && source->swap && !counts_swap(c->dir)) {
+        missing(c, "the memory controller does not count what this host swaps out; the kernel does so when "
+                   "it is booted with swapaccount=1");
         return;
     }
     c->version = CGROUP_V1;
@@ -346,6 +359,7 @@ void layer_cgroup_probe(struct host_cgroup *out)
     ssize_t n = fd < 0 ? -1 : fd_read_full(fd, text, sizeof text - 1);
     text[n < 0 ? 0 : n] = '\0';
     layer_cgroup_probe_from(
-        &(struct cgroup_source){.root = "/sys/fs/cgroup", .self_text = text, .mounted = mounted},
+        &(struct cgroup_source){
+            .root = "/sys/fs/cgroup", .self_text = text, .mounted = mounted, .swap = sys_has_swap()},
         out);
 }

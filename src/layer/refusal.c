@@ -5,9 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "layer/workdir.h"
+#include "plan/plan.h"
 
 #define MAX_TOP 256 /* entries of "/" */
 #define FILTERED "Seccomp:\t2"
@@ -69,14 +71,19 @@ static bool is_chroot(void)
     return !mounted;
 }
 
+bool layer_refusal_in_a_run(void)
+{
+    struct utsname host;
+    return uname(&host) == 0 && strcmp(host.nodename, PLAN_HOSTNAME) == 0;
+}
+
 /* The first cause that shows. */
 static const char *cause_of(int errnum)
 {
     const bool counted = errnum == ENOSPC || errnum == EUSERS;
-    const bool none_left = read_number("/proc/sys/user/max_user_namespaces") == 0;
-    if (!counted && none_left && has_line("/proc/self/status", FILTERED))
+    if (!counted && layer_refusal_in_a_run() && has_line("/proc/self/status", FILTERED))
         return REFUSAL_NESTED;
-    if (counted || none_left)
+    if (counted || read_number("/proc/sys/user/max_user_namespaces") == 0)
         return "their number is limited: sysctl -w user.max_user_namespaces=15000";
     if (read_number("/proc/sys/kernel/unprivileged_userns_clone") == 0)
         return "this kernel keeps them for root: sysctl -w kernel.unprivileged_userns_clone=1";

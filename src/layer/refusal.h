@@ -7,7 +7,6 @@
 #include "plan/host.h"
 #include "policy/policy.h"
 
-/* A payload of cordon's own finds no user namespaces left, and a filter that refuses before anybody counts. */
 #define REFUSAL_NESTED "sandboxes do not nest: if this is inside of another run of cordon, start it outside"
 
 enum refusal {
@@ -15,6 +14,9 @@ enum refusal {
     REFUSAL_PROCFS, /* a procfs of its own: the rest of the namespaces works */
     REFUSAL_USERNS, /* user namespaces, or what they are for */
 };
+
+/* By its name this host is a sandbox of cordon's own: a filter around this process is its. */
+bool layer_refusal_in_a_run(void);
 
 /* Pure: what kind of refusal this failure of a set-up is. */
 enum refusal layer_refusal_of(const struct cordon_error *met);

@@ -9,9 +9,11 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/text.h"
 #include "sys/lock.h"
 
 #define OPEN_DIR (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
@@ -20,6 +22,9 @@
 #define SWEEP_MAX 1024
 #define TRIES 16 /* against other runs that remove the user's directory as the last one in it */
 #define ABOVE_SIZE 256
+/* What one is called until it is locked: to sweep it would take it from a run that begins. */
+#define BEGUN_PREFIX "new-"
+#define BEGUN_SECONDS 60 /* nobody takes longer */
 #define SPARE_UIDS 0x70000000u /* as layer/probe.c gives them to runs of root */
 
 struct removal {
@@ -91,6 +96,13 @@ static void remove_tree(int parent, const char *name, int fd)
     }
 }
 
+static bool is_work(const char *name, const struct stat *st)
+{
+    const bool ours = st->st_uid == geteuid() || (geteuid() == 0 && st->st_uid >= SPARE_UIDS);
+    return ours && (text_starts_with(name, WORKDIR_PREFIX) ||
+                    (text_starts_with(name, BEGUN_PREFIX) && st->st_mtime + BEGUN_SECONDS < time(NULL)));
+}
+
 /* What supervisors that were killed left here. */
 static void sweep(int parent)
 {
@@ -103,13 +115,11 @@ static void sweep(int parent)
     const struct dirent *entry;
     for (int seen = 0; seen < SWEEP_MAX && (entry = readdir(entries)) != NULL; seen++) {
         struct stat st;
-        if (strncmp(entry->d_name, WORKDIR_PREFIX, sizeof WORKDIR_PREFIX - 1) != 0)
+        if (entry->d_name[0] == '.')
             continue;
         FD_AUTO fd = openat(parent, entry->d_name, OPEN_DIR);
-        if (fd < 0 || fstat(fd, &st) < 0)
-            continue;
-        const bool ours = st.st_uid == geteuid() || (geteuid() == 0 && st.st_uid >= SPARE_UIDS);
-        if (ours && sys_flock(fd, SYS_LOCK_EXCLUSIVE | SYS_LOCK_TRY) == 0)
+        if (fd >= 0 && fstat(fd, &st) == 0 && is_work(entry->d_name, &st) &&
+            sys_flock(fd, SYS_LOCK_EXCLUSIVE | SYS_LOCK_TRY) == 0)
             remove_tree(parent, entry->d_name, fd);
     }
     closedir(entries);
@@ -181,40 +191,45 @@ static const char *split(const char *path, char above[static ABOVE_SIZE])
     return name;
 }
 
-/* It was made, and cannot be used. */
-static int abandon(int parent, const char *path, int r)
+/* The new directory, locked and handed over; its descriptor or -errno. */
+static int take(int parent, const char *begun, const char *path, uid_t uid, gid_t gid, struct cordon_error *err)
 {
-    char above[ABOVE_SIZE];
-    unlinkat(parent, split(path, above), AT_REMOVEDIR);
-    rmdir(above); /* unless another run is in it */
-    return r;
+    struct stat st;
+    FD_AUTO fd = openat(parent, begun, OPEN_DIR);
+    if (fd < 0)
+        return fail(err, errno, "open the work directory", path);
+    if (sys_flock(fd, SYS_LOCK_EXCLUSIVE | SYS_LOCK_TRY) < 0 || fstat(fd, &st) < 0 || st.st_nlink == 0 ||
+        st.st_uid != geteuid())
+        return fail(err, EBUSY, "keep the work directory", path);
+    if ((uid != geteuid() && fchown(fd, uid, gid) < 0) || fchmod(fd, 0700) < 0) {
+        int r = fail(err, errno, "hand over the work directory", path);
+        err_remedy(err, "this root has no other uid to become: run cordon as an ordinary user");
+        return r;
+    }
+    if (renameat(parent, begun, parent, strrchr(path, '/') + 1) < 0)
+        return fail(err, errno, "name the work directory", path);
+    return fd_take(&fd);
 }
 
 int layer_workdir_make(struct layer_workdir *self, const char *path, uid_t uid, gid_t gid,
                        struct cordon_error *err)
 {
     char above[ABOVE_SIZE];
-    struct stat st;
+    char begun[64];
     FD_AUTO parent = -1;
     if (strlen(path) >= sizeof above)
         return fail(err, ENAMETOOLONG, "make the work directory", path);
-    const char *name = split(path, above);
-    int r = make_both(above, name, &parent, err);
+    snprintf(begun, sizeof begun, BEGUN_PREFIX "%s", split(path, above));
+    int r = make_both(above, begun, &parent, err);
     if (r < 0)
         return r;
-    FD_AUTO fd = openat(parent, name, OPEN_DIR);
-    if (fd < 0)
-        return abandon(parent, path, fail(err, errno, "open the work directory", path));
-    /* Another run that sweeps may have been faster: then it is gone, and so it is not ours. */
-    r = sys_flock(fd, SYS_LOCK_EXCLUSIVE | SYS_LOCK_TRY);
-    if (r < 0 || fstat(fd, &st) < 0 || st.st_nlink == 0 || st.st_uid != geteuid())
-        return fail(err, EBUSY, "keep the work directory", path);
-    if ((uid != geteuid() && fchown(fd, uid, gid) < 0) || fchmod(fd, 0700) < 0) {
-        r = fail(err, errno, "hand over the work directory", path);
-        err_remedy(err, "this root has no other uid to become: run cordon as an ordinary user");
-        return abandon(parent, path, r);
+    int fd = take(parent, begun, path, uid, gid, err);
+    if (fd < 0) {
+        unlinkat(parent, begun, AT_REMOVEDIR);
+        rmdir(above); /* unless another run is in it */
+        return fd;
     }
-    *self = (struct layer_workdir){.parent = fd_take(&parent), .fd = fd_take(&fd), .path = path};
+    *self = (struct layer_workdir){.parent = fd_take(&parent), .fd = fd, .path = path};
     return 0;
 }
 

@@ -4,7 +4,8 @@
  *
  * Liveness    Its descriptor carries a lock for as long as the supervisor lives; what nobody locks
  *             was left by a supervisor that was killed, and the next one of the same user removes it.
- *             The directory of the user goes with the last one in it.
+ *             The directory of the user goes with the last one in it. Until it is locked a new one has
+ *             another name, which the others leave alone.
  * Removal     By the device and inode that were seen when it was made, never following a link: what
  *             somebody put in its place stays.
  */

@@ -22,7 +22,6 @@
 #include "sys/files.h"
 #include "sys/process.h"
 
-#define HOSTNAME "cordon"
 #define REAP_MAX 64 /* children in one round */
 
 _Noreturn void init_give_up(struct spawn *s, int payload)
@@ -143,7 +142,7 @@ static int build(struct spawn *s, int payload, int payload_fd)
         r = become_user(s);
     if (r < 0)
         return r;
-    sys_call(SYS_sethostname, HOSTNAME, sizeof HOSTNAME - 1);
+    sys_call(SYS_sethostname, PLAN_HOSTNAME, sizeof PLAN_HOSTNAME - 1);
     struct layer_cover *cover = s->cover.hide == NULL ? NULL : &s->cover;
     r = layer_mounts_build(plan, s->trees, cover, &seen, &shared->error);
     if (r == 0)

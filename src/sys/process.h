@@ -4,11 +4,13 @@
 #include <errno.h>
 #include <linux/capability.h>
 #include <linux/futex.h>
+#include <linux/kcmp.h>
 #include <linux/sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/sysinfo.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -52,6 +54,18 @@ _Noreturn static inline void sys_exit(int status)
 {
     for (;;)
         sys_call(SYS_exit_group, status);
+}
+
+static inline bool sys_has_swap(void)
+{
+    struct sysinfo machine = {0};
+    return sys_call(SYS_sysinfo, &machine) == 0 && machine.totalswap > 0;
+}
+
+/* Whether two processes have one memory; false also where the kernel does not tell. */
+static inline bool sys_same_memory(int one, int other)
+{
+    return sys_call(SYS_kcmp, one, other, KCMP_VM, 0, 0) == 0;
 }
 
 /* The kernel's struct sigaction, all zero: SIG_DFL, no flags, no mask. */

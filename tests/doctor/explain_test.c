@@ -100,9 +100,10 @@ TEST(names_a_filter_that_was_there_before)
     const struct attempt killed = {.signal = SIGSYS};
     doctor_explain(&cause, &s, &landlock, &killed);
     CHECK(says("SIGSYS; a seccomp filter", ""));
-    s.max_user_namespaces = 0; /* and nobody came as far as to count them: a run of cordon */
+    s.in_a_run = true;
     explain(&s, &userns, EPERM);
     CHECK(says("seccomp filter is already in force", "sandboxes do not nest"));
+    s.max_user_namespaces = 0;
     explain(&s, &userns, ENOSPC);
     CHECK(says("user.max_user_namespaces is 0", "sysctl"));
 }

@@ -176,6 +176,25 @@ TEST(uses_v1_controllers_beside_an_empty_v2)
     tree_end();
 }
 
+TEST(a_memory_controller_of_v1_that_counts_no_swap_is_none_where_there_is_some)
+{
+    struct host_cgroup host;
+    tree_begin();
+    struct cgroup_source source = {.root = root, .self_text = "4:memory:/job\n", .mounted = mounted};
+    group("memory", NULL, "", "", "");
+    group("memory/job", NULL, "", "", pid_line());
+    put("memory/mounted", "1");
+    layer_cgroup_probe_from(&source, &host);
+    check_place(&host, CGROUP_MEMORY, CGROUP_V1, CGROUP_ROUTE_CHILD, "/memory/job");
+    source.swap = true;
+    layer_cgroup_probe_from(&source, &host);
+    check_missing(&host, CGROUP_MEMORY, "swapaccount=1");
+    put("memory/job/memory.memsw.limit_in_bytes", "9223372036854771712\n");
+    layer_cgroup_probe_from(&source, &host);
+    check_place(&host, CGROUP_MEMORY, CGROUP_V1, CGROUP_ROUTE_CHILD, "/memory/job");
+    tree_end();
+}
+
 TEST(finds_the_own_group_where_a_container_shows_a_part_of_the_hierarchy)
 {
     tree_begin();

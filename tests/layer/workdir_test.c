@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../harness.h"
@@ -106,6 +107,51 @@ TEST(only_what_nobody_holds_is_swept)
     CHECK_INT(access(path, F_OK), 0);
     layer_workdir_remove(&next);
     layer_workdir_remove(&held);
+    CHECK_INT(rmdir(place), 0);
+}
+
+TEST(one_that_is_just_being_made_is_not_swept)
+{
+    struct layer_workdir w;
+    const struct timespec long_ago[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
+    char begun[96];
+    make_place();
+    make(&w);
+    snprintf(begun, sizeof begun, "%s/user/new-work-2", place);
+    CHECK_INT(mkdir(begun, 0700), 0);
+    layer_workdir_remove(&w);
+    make(&w);
+    CHECK_INT(access(begun, F_OK), 0);
+    layer_workdir_remove(&w);
+    CHECK_INT(utimensat(AT_FDCWD, begun, long_ago, 0), 0); /* its supervisor was killed */
+    make(&w);
+    CHECK_ERRNO(access(begun, F_OK), ENOENT);
+    layer_workdir_remove(&w);
+    CHECK_INT(rmdir(place), 0);
+}
+
+TEST(many_at_once_leave_one_another_alone)
+{
+    make_place();
+    pid_t others[4];
+    for (int k = 0; k < 4; k++) {
+        others[k] = fork();
+        if (others[k] != 0)
+            continue;
+        for (int i = 0; i < 300; i++) {
+            struct layer_workdir w;
+            snprintf(path, sizeof path, "%s/user/" WORKDIR_PREFIX "%d-%d", place, k, i);
+            make(&w);
+            CHECK_INT(access(path, F_OK), 0);
+            layer_workdir_remove(&w);
+        }
+        _exit(0);
+    }
+    for (int k = 0; k < 4; k++) {
+        int status;
+        CHECK_INT(waitpid(others[k], &status, 0), others[k]);
+        CHECK_INT(status, 0);
+    }
     CHECK_INT(rmdir(place), 0);
 }
 

@@ -1,6 +1,9 @@
 'use strict';
 
 const assert = require('node:assert');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
 const { test } = require('node:test');
 const cordon = require('../index.js');
 const { delay } = require('./support.js');
@@ -57,8 +60,11 @@ test('failures have classes, and the result', async () => {
 test('why nothing ran, and what to do, is in the message', async () => {
   let error = await run(['/opt/no/such']).catch((e) => e);
   assert.strictEqual(error.message, "run command '/opt/no/such': not found inside the sandbox");
-  error = await run([`${__dirname}/../tools/find-headers`]).catch((e) => e);
-  assert.match(error.remedy, /it exists on the host: --ro .*tools would show it/);
+  const tools = fs.mkdtempSync(path.join(os.tmpdir(), 'tools-'));
+  fs.writeFileSync(path.join(tools, 'one'), '#!/bin/sh\n', { mode: 0o755 });
+  error = await run([path.join(tools, 'one')]).catch((e) => e);
+  fs.rmSync(tools, { recursive: true });
+  assert.match(error.remedy, /it exists on the host: --ro .*tools-.* would show it/);
   assert.ok(error.message.endsWith(error.remedy) && !JSON.stringify(error.result).includes('on the host:'));
   error = await run(['true'], { version: 1, fs: { ro: ['/no/such'] } }).catch((e) => e);
   assert.strictEqual(error.code, 'INTERNAL_ERROR');
