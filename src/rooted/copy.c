@@ -50,7 +50,10 @@ static int fill_file(struct copy *c, int from, const struct stat *st, int to)
 
 int copy_file_into(struct copy *c, int from, const struct stat *st, int to)
 {
-    int rc = finish_file(c, copier_copy_over(&c->copier, from, st, to), st, to);
+    pthread_mutex_lock(&c->root->in_place);
+    const int64_t bytes = copier_copy_over(&c->copier, from, st, to);
+    pthread_mutex_unlock(&c->root->in_place);
+    int rc = finish_file(c, bytes, st, to);
     return rc < 0 ? rc : write_sync(c->root, to);
 }
 

@@ -315,6 +315,7 @@ int cordon_root_open(const struct cordon_root_options *options, struct cordon_ro
         return -ENOMEM;
     struct call c = {.root = root, .method = "open", .err = err};
     pthread_mutex_init(&root->lock, NULL);
+    pthread_mutex_init(&root->in_place, NULL);
     for (size_t i = 0; i < WRITER_STRIPES; i++)
         pthread_mutex_init(&root->writers[i], NULL);
 
@@ -356,6 +357,7 @@ void cordon_root_close(struct cordon_root *root)
     free(root->rustic_repo);
     for (size_t i = 0; i < WRITER_STRIPES; i++)
         pthread_mutex_destroy(&root->writers[i]);
+    pthread_mutex_destroy(&root->in_place);
     pthread_mutex_destroy(&root->lock);
     free(root);
 }

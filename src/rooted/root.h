@@ -47,6 +47,7 @@ struct cordon_root {
 
     /* Writers of one file take turns; files share stripes by hash. */
     pthread_mutex_t writers[WRITER_STRIPES];
+    pthread_mutex_t in_place; /* a file may have other names: held from its first new byte to its new end */
 
     uint64_t temporary; /* where the names of temporary files come from */
     atomic_bool opens_always; /* this kernel cannot list the attributes of a name */

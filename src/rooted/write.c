@@ -156,11 +156,14 @@ void writing_release(struct writing *w)
 /* Cut last: a file with less in it than before would be lost if there is no room for the rest. */
 static int write_in_place(struct cordon_root *root, int *fd, const void *data, size_t len)
 {
+    pthread_mutex_lock(&root->in_place);
     int rc = descriptor_reserve(*fd, (off_t)len);
     if (rc == 0)
         rc = fd_write_all(*fd, data, len);
+    RACE_POINT("cut");
     if (rc == 0 && ftruncate(*fd, (off_t)len) < 0)
         rc = -errno;
+    pthread_mutex_unlock(&root->in_place);
     if (rc == 0)
         rc = write_sync(root, *fd);
     return rc < 0 ? rc : write_close(fd);
@@ -305,8 +308,10 @@ int cordon_root_truncate(struct cordon_root *root, const char *path, int64_t len
         return rc;
     struct stat st;
     rc = w.fd < 0 ? -ENOENT : descriptor_regular(w.fd, &st);
+    pthread_mutex_lock(&root->in_place);
     if (rc == 0 && ftruncate(w.fd, len < 0 ? 0 : (off_t)len) < 0)
         rc = -errno;
+    pthread_mutex_unlock(&root->in_place);
     if (rc == 0)
         rc = write_sync(root, w.fd);
     return rc < 0 ? call_fail(&c, &t, "open", rc) : 0;

@@ -133,14 +133,24 @@ static void *run_other(void *arg)
     return arg;
 }
 
-/* When the patch has been accepted: long enough for the other one, if nothing holds it up. */
+static const char *moment; /* "commit": the patch has been accepted */
+
+/* Then the other one begins, and has long enough, if nothing holds it up. */
 static void start_other(const char *point)
 {
-    if (strcmp(point, "commit") != 0 || other != 0)
+    if (strcmp(point, moment) != 0 || other != 0)
         return;
     CHECK(pthread_create(&other, NULL, run_other, NULL) == 0);
     for (int i = 0; i < 100 && !other_done; i++)
         usleep(2000);
+}
+
+static void await_other(const char *point)
+{
+    moment = point;
+    other_done = false;
+    other = 0;
+    guard_hook = start_other;
 }
 
 TEST(puts_no_patch_over_a_file_that_came_after_its_check)
@@ -153,13 +163,49 @@ TEST(puts_no_patch_over_a_file_that_came_after_its_check)
         host_write(host(&f, forms, "other"), "other");
         sha256_hex("old", 3, hash);
         put_other = ways[i];
-        other_done = false;
-        other = 0;
-        guard_hook = start_other;
+        await_other("commit");
         WORKS(&f, cordon_root_write_patch(f.root, "a", "[[[[1,\"x\"]],0,0,0,1]]", 21, hash, false, &f.err));
         pthread_join(other, NULL);
         guard_hook = NULL;
         CHECK_HOST(host(&f, forms, "a"), "other");
+        fixture_close(&f);
+    }
+}
+
+static int by_other_name(struct cordon_root_error *err)
+{
+    return cordon_root_write_file(f.root, "twin", "longer by far", 13, false, err);
+}
+
+static int by_truncate(struct cordon_root_error *err)
+{
+    return cordon_root_truncate(f.root, "twin", 20, err);
+}
+
+static int by_copy(struct cordon_root_error *err)
+{
+    return cordon_root_copy_file(f.root, "c", "twin", err);
+}
+
+/* A file with two names is written in place, and a writer under the other name must not be cut by this one's end. */
+TEST(cuts_no_writer_under_another_name)
+{
+    static const char *const wanted[] = {"longer by far", "short", "copied over it"};
+    int (*const ways[])(struct cordon_root_error *err) = {by_other_name, by_truncate, by_copy};
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        fixture_open(&f, CORDON_ROOT_ALLOW_HARDLINK);
+        host_write(host(&f, forms, "a"), "the old content");
+        host_write(host(&f, forms, "c"), "copied over it");
+        CHECK(link(host(&f, forms, "a"), host(&f, forms, "twin")) == 0);
+        put_other = ways[i];
+        await_other("cut");
+        WORKS(&f, write_text(&f, "a", "short"));
+        pthread_join(other, NULL);
+        guard_hook = NULL;
+        CHECK_HOST(host(&f, forms, "a"), wanted[i]);
+        struct cordon_root_stat st;
+        WORKS(&f, cordon_root_stat(f.root, "a", &st, &f.err));
+        CHECK_INT(st.size, ways[i] == by_truncate ? 20 : strlen(wanted[i]));
         fixture_close(&f);
     }
 }
