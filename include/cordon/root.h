@@ -53,8 +53,9 @@ enum cordon_root_flags {
 enum cordon_root_sync {
     CORDON_ROOT_SYNC_NONE = 0, /* a crash of the process leaves old or new; one of the machine may
                                   lose the newest write on file systems that do not order it */
-    CORDON_ROOT_SYNC_DATA = 1, /* content is on disk before it gets its name */
-    CORDON_ROOT_SYNC_FULL = 2  /* the name as well, before the call returns */
+    CORDON_ROOT_SYNC_DATA = 1, /* content is on disk before it takes the place of other content, and before
+                                  the call returns: of writes, copies and moves to another mount */
+    CORDON_ROOT_SYNC_FULL = 2  /* the name as well, also of a rename, before the call returns */
 };
 
 /* A refusal: EACCES, EPERM, ESTALE, or a path that leads outside. Valid during the call only. */
@@ -211,6 +212,7 @@ int cordon_root_rmdir(struct cordon_root *root, const char *path, bool recursive
 int cordon_root_unlink(struct cordon_root *root, const char *path, struct cordon_root_error *err);
 int cordon_root_rename(struct cordon_root *root, const char *from, const char *to,
                        struct cordon_root_error *err);
+/* A directory is not replaced by what lies in it (ENOTEMPTY). To another mount: a copy, then a removal. */
 int cordon_root_move(struct cordon_root *root, const char *from, const char *to, bool overwrite,
                      struct cordon_root_error *err);
 int cordon_root_link(struct cordon_root *root, const char *existing, const char *path,

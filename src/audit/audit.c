@@ -178,6 +178,22 @@ static bool is_directory(int dir, const struct dirent *e)
     return fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
 }
 
+static int scan_directory(struct audit *a, int fd, char *path, unsigned depth);
+
+/* What is not looked at is not clean. */
+static void scan_below(struct audit *a, int dir, const char *name, char *path, unsigned depth)
+{
+    int r = -ENAMETOOLONG;
+    if (depth < AUDIT_DEPTH_MAX) {
+        int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        r = fd < 0 ? -errno : scan_directory(a, fd, path, depth + 1);
+    }
+    if (r < 0) {
+        a->problems++;
+        a->problem(a->user, path, -r);
+    }
+}
+
 /* Takes `fd`. `path` has PATH_MAX bytes and is as it was when this returns. */
 static int scan_directory(struct audit *a, int fd, char *path, unsigned depth)
 {
@@ -188,28 +204,22 @@ static int scan_directory(struct audit *a, int fd, char *path, unsigned depth)
         close(fd);
         return r;
     }
-    for (struct dirent *e = readdir(dir); e != NULL; e = readdir(dir)) {
+    for (struct dirent *e; (errno = 0, e = readdir(dir)) != NULL;) {
         const bool file = is_test_file(e->d_name);
         if (!file && (is_left_out(e->d_name) || !is_directory(dirfd(dir), e)))
             continue;
         if (len + strlen(e->d_name) + 2 > PATH_MAX)
             continue; /* nobody can open it by its name, pytest neither */
         snprintf(path + len, PATH_MAX - len, "%s%s", len > 0 ? "/" : "", e->d_name);
-        if (file && !is_directory(dirfd(dir), e)) {
+        if (file && !is_directory(dirfd(dir), e))
             scan_file(a, dirfd(dir), e->d_name, path);
-        } else if (depth < AUDIT_DEPTH_MAX) {
-            int below = openat(dirfd(dir), e->d_name,
-                               O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-            int r = below < 0 ? -errno : scan_directory(a, below, path, depth + 1);
-            if (r < 0) {
-                a->problems++;
-                a->problem(a->user, path, -r);
-            }
-        }
+        else
+            scan_below(a, dirfd(dir), e->d_name, path, depth);
         path[len] = '\0';
     }
+    const int r = -errno;
     closedir(dir);
-    return 0;
+    return r;
 }
 
 int audit_scan(struct audit *audit, const char *name)

@@ -95,9 +95,10 @@ static uint64_t argument(const struct notify_call *call, int index)
     return index == NONE ? 0 : call->args[index];
 }
 
+/* EFAULT: a bad pointer, or memory that only its own process can read. */
 static int unreadable(int error)
 {
-    return error == -EPERM || error == -EACCES ? -EPERM : -ENOENT;
+    return error == -EPERM || error == -EACCES || error == -EFAULT ? -EPERM : -ENOENT;
 }
 
 static int read_operand(struct operand *out, const struct handed_call *handed, unsigned i, int dir, int path)

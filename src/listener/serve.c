@@ -66,14 +66,23 @@ static bool find_test(const struct serve *s, const struct task_facts *of, char o
 
 /* ---- one call ---- */
 
+/* A name that is too long to be told in full ends as it ends. */
+static void name_culprit(const struct spot *culprit, char out[PATH_MAX])
+{
+    static const char above[] = "/.../";
+    if (spot_text(culprit, out) >= 0)
+        return;
+    memcpy(out, above, sizeof above);
+    memcpy(out + sizeof above - 1, culprit->leaf, strlen(culprit->leaf) + 1);
+}
+
 static void record(struct serve *s, const struct attempt *a, const struct spot *culprit)
 {
     char path[PATH_MAX];
     char test[TEST_NAME_SIZE];
     struct task_facts facts = {.comm = "?"};
     static const uint64_t one = 1;
-    if (spot_text(culprit, path) < 0)
-        return;
+    name_culprit(culprit, path);
     task_facts(a->call->task, &facts);
     const struct sighting seen = {.op = a->op,
                                   .rule = RULE_READONLY,
@@ -115,13 +124,34 @@ static int find_spots(struct serve *s, struct attempt *a, struct spot spots[2])
     return r;
 }
 
+/* It failed for a reason of ours, or one that root outside would not have had: the call itself may well come to a place. */
+static bool is_unseen(const struct serve *s, int error)
+{
+    switch (-error) {
+    case 0:
+    case ENOENT:
+    case ENOTDIR:
+    case ELOOP:
+    case ENAMETOOLONG:
+    case EBADF:
+    case ESRCH:
+        return false;
+    case EACCES:
+        return s->view.root < 0 || s->view.overrides;
+    default:
+        return true;
+    }
+}
+
 static void judge(struct serve *s, struct attempt *a, struct spot spots[2])
 {
     struct prediction p = {.outcome = OUTCOME_OWN};
     enum grant_outcome granted = GRANT_CHANGED;
     /* Another run may write to the same caches at this moment. */
     for (int look = 0; granted == GRANT_CHANGED && look < LOOKS_MAX; look++) {
-        if (look > 0 && find_spots(s, a, spots) < 0) {
+        int r = look == 0 ? 0 : find_spots(s, a, spots);
+        if (r < 0) {
+            s->records->unseen += is_unseen(s, r);
             layer_notify_answer(s->listener, a->call, 0);
             return;
         }
@@ -153,7 +183,7 @@ static void handle(struct serve *s, const struct handed_call *handed)
     int r = attempt_read(&attempt, handed);
     if (r == 0)
         r = find_spots(s, &attempt, spots);
-    if (r == -EPERM || (r == -EACCES && (s->view.root < 0 || s->view.overrides)))
+    if (is_unseen(s, r))
         s->records->unseen++;
     if (r < 0)
         layer_notify_answer(s->listener, &handed->call, 0);

@@ -5,11 +5,11 @@
 #include <sys/statfs.h>
 
 #include "listener/task.h"
+#include "listener/walk.h"
 #include "sys/files.h"
 #include "sys/landlock.h"
 
 #define FULL_SIZE (2 * PATH_MAX)
-#define LINKS_MAX 8 /* that lead to nothing yet, one behind the other */
 #define PROC_MAGIC 0x9fa0
 
 void spot_release(struct spot *spot)
@@ -29,44 +29,6 @@ static int open_in(const struct view *view, const char *path, uint64_t flags)
     return fd;
 }
 
-/* The link of /proc that such a path begins with, which no other process can follow; its length. */
-static size_t own_link_of(uint32_t task, const char *path, char *out)
-{
-    static const char *const prefixes[] = {"/proc/self/", "/proc/thread-self/"};
-    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
-        const size_t len = strlen(prefixes[i]);
-        if (strncmp(path, prefixes[i], len) != 0)
-            continue;
-        char name[32];
-        size_t n = strcspn(path + len, "/");
-        if (strncmp(path + len, "fd/", 3) == 0)
-            n = 3 + strcspn(path + len + 3, "/");
-        if (n >= sizeof name)
-            return 0;
-        memcpy(name, path + len, n);
-        name[n] = '\0';
-        if (task_link(task, name, out) > 0 && out[0] == '/')
-            return len + n;
-        out[0] = '\0'; /* a pipe or the like: what was read is no path */
-        return 0;
-    }
-    return 0;
-}
-
-/* A path that is nothing but a descriptor of the task's: what that is may have no name any more. */
-static int own_fd_of(const char *path)
-{
-    static const char prefix[] = "/proc/self/fd/";
-    const size_t len = sizeof prefix - 1;
-    const size_t digits = strncmp(path, prefix, len) == 0 ? strspn(path + len, "0123456789") : 0;
-    if (digits == 0 || digits > 6 || path[len + digits] != '\0')
-        return -1;
-    int fd = 0;
-    for (const char *p = path + len; *p != '\0'; p++)
-        fd = fd * 10 + (*p - '0');
-    return fd;
-}
-
 static int append(char *full, const char *text)
 {
     const size_t len = strlen(full);
@@ -77,6 +39,13 @@ static int append(char *full, const char *text)
     return 0;
 }
 
+/* What the kernel puts behind the name of a directory that is gone; any other could bear it, too. */
+static bool looks_deleted(const char *path, size_t len)
+{
+    static const char mark[] = " (deleted)";
+    return len >= sizeof mark && strcmp(path + len - (sizeof mark - 1), mark) == 0;
+}
+
 /* From the root on, in words: the task's directory first, where the path begins there. */
 static int make_full(char *full, uint32_t task, const struct operand *operand)
 {
@@ -85,9 +54,9 @@ static int make_full(char *full, uint32_t task, const struct operand *operand)
     if (path[0] == '\0')
         return -ENOENT;
     if (path[0] == '/')
-        return append(full, path + own_link_of(task, path, full));
+        return append(full, path);
     int r = operand->dir == AT_FDCWD ? task_link(task, "cwd", full) : task_fd_link(task, operand->dir, full);
-    if (r < 0 || full[0] != '/')
+    if (r < 0 || full[0] != '/' || looks_deleted(full, (size_t)r))
         return r < 0 ? r : -ENOTDIR;
     r = append(full, "/");
     return r < 0 ? r : append(full, path);
@@ -126,24 +95,10 @@ static int find_parent(struct spot *out, const struct view *view, char *full)
     return 0;
 }
 
-/* Where a link leads to that leads to nothing: writing through it makes a file there. */
-static int next_full(const struct spot *at, char *full)
+static bool is_link(const struct spot *at)
 {
-    char link[PATH_MAX];
-    long n = sys_call(SYS_readlinkat, at->dir, at->leaf, link, sizeof link - 1);
-    if (n < 0)
-        return 0;
-    link[n] = '\0';
-    if (link[0] == '/') {
-        full[0] = '\0';
-        return append(full, link) < 0 ? -ENAMETOOLONG : 1;
-    }
-    int r = task_own_link(at->dir, full);
-    if (r >= 0)
-        r = append(full, "/");
-    if (r >= 0)
-        r = append(full, link);
-    return r < 0 ? r : 1;
+    char first;
+    return sys_call(SYS_readlinkat, at->dir, at->leaf, &first, 1) >= 0;
 }
 
 /*
@@ -153,39 +108,41 @@ static int next_full(const struct spot *at, char *full)
 static int find_target(struct spot *out, const struct view *view, char *full, bool follow)
 {
     out->target = open_in(view, full, follow ? 0 : O_NOFOLLOW);
-    if (out->target >= 0 || out->target != -ENOENT)
+    if (out->target != -ENOENT)
         return out->target < 0 ? out->target : 0;
-    for (int i = 0; i < LINKS_MAX; i++) {
-        int r = find_parent(out, view, full);
-        if (r < 0 || out->dir < 0 || !follow)
-            return r;
-        r = next_full(out, full);
-        if (r <= 0)
-            return r;
-        sys_close(out->dir);
-        out->dir = -1;
-    }
-    return -ELOOP;
+    int r = find_parent(out, view, full);
+    /* A link that leads to nothing: writing through it makes a file elsewhere. */
+    return r == 0 && follow && out->dir >= 0 && is_link(out) ? -ELOOP : r;
 }
 
-int spot_find(struct spot *out, struct view *view, uint32_t task, const struct operand *operand)
+/* By words that the kernel resolves in one go. A failure may be one of the words alone. */
+static int find_by_words(struct spot *out, const struct view *view, uint32_t task, const struct operand *operand)
 {
     static char full[FULL_SIZE]; /* the listener has one thread */
-    *out = SPOT_INIT;
-    if (view->root < 0)
-        view->root = task_open(task, "root");
-    if (view->root < 0)
-        return view->root;
-    const int own = operand->itself ? operand->dir : operand->follow ? own_fd_of(operand->path) : -1;
-    if (operand->itself || own >= 0) {
-        out->target = task_fd_open(task, own);
-        return out->target < 0 ? out->target : 0;
-    }
     int r = make_full(full, task, operand);
     if (r < 0)
         return r;
     return operand->name && !operand->follow ? find_parent(out, view, full)
                                              : find_target(out, view, full, operand->follow);
+}
+
+int spot_find(struct spot *out, struct view *view, uint32_t task, const struct operand *operand)
+{
+    *out = SPOT_INIT;
+    if (view->root < 0)
+        view->root = task_open(task, "root");
+    if (view->root < 0)
+        return view->root;
+    if (operand->itself) {
+        out->target = task_fd_open(task, operand->dir);
+        return out->target < 0 ? out->target : 0;
+    }
+    int r = find_by_words(out, view, task, operand);
+    /* Where the payload's /proc is ours, too, "self" in words is us. */
+    if (r == 0 && !(view->plan->bare && view_is_proc(spot_place(out))))
+        return 0;
+    spot_release(out);
+    return walk_find(out, view, task, operand);
 }
 
 void spot_look(struct spot *spot)
@@ -205,6 +162,12 @@ static bool ruled_writable(const struct plan *plan, int fd)
             return true;
     }
     return false;
+}
+
+bool view_is_proc(int fd)
+{
+    struct statfs fs = {0};
+    return sys_fstatfs(fd, &fs) == 0 && fs.f_type == PROC_MAGIC;
 }
 
 bool view_writable(const struct view *view, int fd)

@@ -44,5 +44,8 @@ static inline int spot_place(const struct spot *spot)
 /* Writes to what `fd` is do not meet the guard: a writable place, or no place of a file system. */
 bool view_writable(const struct view *view, int fd);
 
+/* It lies in a procfs. */
+bool view_is_proc(int fd);
+
 /* Absolute, as the payload would say it; `out` has PATH_MAX bytes. */
 int spot_text(const struct spot *spot, char *out);

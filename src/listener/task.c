@@ -42,9 +42,9 @@ int task_string(uint32_t task, uint64_t address, char *out, size_t room)
     return -ENAMETOOLONG;
 }
 
-static char *put_number(char *p, uint32_t n)
+char *task_put_number(char *p, uint32_t n)
 {
-    char digits[10];
+    char digits[TASK_NUMBER_SIZE];
     size_t count = 0;
     do
         digits[count++] = (char)('0' + n % 10);
@@ -58,13 +58,13 @@ static char *put_number(char *p, uint32_t n)
 static void proc_path(char out[PROC_PATH_SIZE], uint32_t task, const char *name, int number)
 {
     memcpy(out, "/proc/", 6);
-    char *p = put_number(out + 6, task);
+    char *p = task_put_number(out + 6, task);
     *p++ = '/';
     const size_t len = strlen(name);
     memcpy(p, name, len);
     p += len;
     if (number >= 0)
-        p = put_number(p, (uint32_t)number);
+        p = task_put_number(p, (uint32_t)number);
     *p = '\0';
 }
 
@@ -114,7 +114,7 @@ void task_own_path(int fd, char out[TASK_FD_PATH_SIZE])
 {
     static const char prefix[] = "/proc/self/fd/";
     memcpy(out, prefix, sizeof prefix);
-    *put_number(out + sizeof prefix - 1, (uint32_t)fd) = '\0';
+    *task_put_number(out + sizeof prefix - 1, (uint32_t)fd) = '\0';
 }
 
 int task_own_link(int fd, char *out)
@@ -178,6 +178,7 @@ int task_facts(uint32_t task, struct task_facts *out)
     *out = (struct task_facts){.process = number(field(status, "Tgid"), 10),
                                .parent = number(field(status, "PPid"), 10),
                                .pid = (int)last_number(field(status, "NStgid")),
+                               .tid = (int)last_number(field(status, "NSpid")),
                                .umask = number(field(status, "Umask"), 8)};
     if (out->process != task && (r = read_lines(out->process, "status", -1, status)) < 0)
         return r;

@@ -28,11 +28,15 @@ bool task_fd_is_path(uint32_t task, int fd);
 
 struct task_facts {
     uint32_t process, parent; /* numbers outside */
-    int pid;                  /* of the process, inside */
+    int pid, tid;             /* of the process and of the thread, inside */
     unsigned umask;
     char comm[TASK_NAME_SIZE]; /* of the process, not of the thread */
 };
 int task_facts(uint32_t task, struct task_facts *out);
+
+/* Its digits, without an end; what follows them. */
+#define TASK_NUMBER_SIZE 10
+char *task_put_number(char *p, uint32_t n);
 
 /* The path that stands for one of our own descriptors. */
 #define TASK_FD_PATH_SIZE 32

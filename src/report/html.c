@@ -151,11 +151,14 @@ static void put_violations(const struct report *report, struct buf *out)
 {
     const struct result_violations *all = &report->result->violations;
     buf_puts(out, "<h2 id=\"violations\">Violations</h2>\n");
-    if (all->count == 0) {
+    if (all->unseen > 0)
+        buf_printf(out, "<p class=\"bad\">%llu calls of processes or at places that cannot be looked into were not "
+                        "judged: whether they were refused is not known.</p>\n", (unsigned long long)all->unseen);
+    else if (all->total == 0)
         buf_puts(out, all->watched ? "<p class=\"good\">No write was refused.</p>\n"
                                    : "<p>Nobody was there to name refused writes.</p>\n");
+    if (all->total == 0)
         return;
-    }
     buf_printf(out, "<p>%llu refused writes; %zu different ones are listed.</p>\n",
                (unsigned long long)all->total, all->count);
     put_by_file(report, out);

@@ -50,7 +50,17 @@ static int fill_file(struct copy *c, int from, const struct stat *st, int to)
 
 int copy_file_into(struct copy *c, int from, const struct stat *st, int to)
 {
-    return finish_file(c, copier_copy_over(&c->copier, from, st, to), st, to);
+    pthread_mutex_lock(&c->root->in_place);
+    const int64_t bytes = copier_copy_over(&c->copier, from, st, to);
+    pthread_mutex_unlock(&c->root->in_place);
+    int rc = finish_file(c, bytes, st, to);
+    return rc < 0 ? rc : write_sync(c->root, to);
+}
+
+/* Against a patch of the file that is replaced: it must not be accepted and then put over the copy. */
+static pthread_mutex_t *lock_name(const struct copy *c, const char *name)
+{
+    return c->locked ? NULL : writer_lock(c->root, name);
 }
 
 /* The copy takes the place of the file, and stays its owner's: a service may run as root. */
@@ -75,7 +85,10 @@ static int replace_file(struct copy *c, int from, const struct stat *st, const s
         unlinkat(dir, temporary, 0);
         return rc;
     }
-    return write_commit(c->root, dir, &fd, temporary, name);
+    pthread_mutex_t *held = lock_name(c, name);
+    rc = write_commit(c->root, dir, &fd, temporary, name);
+    writer_unlock(&held);
+    return rc;
 }
 
 static int write_over(struct copy *c, int from, const struct stat *st, int dir, const char *name)
@@ -85,9 +98,26 @@ static int write_over(struct copy *c, int from, const struct stat *st, int dir, 
     int rc = fd < 0 ? fd : descriptor_regular(fd, &now);
     if (rc < 0)
         return rc;
-    if (now.st_dev == st->st_dev && now.st_ino == st->st_ino)
+    if (descriptor_same(&now, st))
         return COPY_SAME;
-    return copy_file_into(c, from, st, fd);
+    pthread_mutex_t *held = lock_name(c, name);
+    rc = copy_file_into(c, from, st, fd);
+    writer_unlock(&held);
+    return rc;
+}
+
+/* A new file. If it does not become complete it goes again, unless another one bears its name by now. */
+static int fill_new(struct copy *c, int from, const struct stat *st, int dir, const char *name, int *fd)
+{
+    struct stat made = {0}, named;
+    int rc = fstat(*fd, &made) < 0 ? -errno : fill_file(c, from, st, *fd);
+    if (rc == 0)
+        rc = write_sync(c->root, *fd);
+    if (rc == 0)
+        rc = write_close(fd);
+    if (rc < 0 && fstatat(dir, name, &named, AT_SYMLINK_NOFOLLOW) == 0 && descriptor_same(&made, &named))
+        unlinkat(dir, name, 0);
+    return rc;
 }
 
 int copy_file_to(struct copy *c, int from, const struct stat *st, int dir, const char *name)
@@ -97,18 +127,14 @@ int copy_file_to(struct copy *c, int from, const struct stat *st, int dir, const
     FD_AUTO fd = openat(dir, name,
                         O_WRONLY | O_CREAT | GUARD(copy_target, O_EXCL) | O_CLOEXEC,
                         st->st_mode & 0777);
-    if (fd >= 0) {
-        int rc = fill_file(c, from, st, fd);
-        if (rc < 0)
-            unlinkat(dir, name, 0);
-        return rc;
-    }
+    if (fd >= 0)
+        return fill_new(c, from, st, dir, name, &fd);
     if (errno != EEXIST)
         return -errno;
     struct stat old;
     if (fstatat(dir, name, &old, AT_SYMLINK_NOFOLLOW) < 0)
         return -errno;
-    if (old.st_dev == st->st_dev && old.st_ino == st->st_ino)
+    if (descriptor_same(&old, st))
         return COPY_SAME;
     if (S_ISDIR(old.st_mode))
         return COPY_ONTO_DIR;
@@ -134,7 +160,7 @@ static int copy_link(struct copy *c, int from_dir, const char *from, int dir, co
     if (fstatat(dir, name, &old, AT_SYMLINK_NOFOLLOW) < 0 ||
         fstatat(from_dir, from, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return -errno;
-    if (old.st_dev == st.st_dev && old.st_ino == st.st_ino)
+    if (descriptor_same(&old, &st))
         return COPY_SAME;
     if (S_ISDIR(old.st_mode))
         return COPY_ONTO_DIR;
@@ -142,17 +168,15 @@ static int copy_link(struct copy *c, int from_dir, const char *from, int dir, co
         return c->options.error_on_exist ? COPY_EXISTS : 0;
     /* Made beside, then put in place: nobody sees the name missing. */
     char temporary[TEMPORARY_NAME_MAX];
-    int fd = temporary_create(c->root, dir, 0600, temporary);
-    if (fd < 0)
-        return fd;
-    close(fd);
-    if (unlinkat(dir, temporary, 0) < 0 || symlinkat(text, dir, temporary) < 0 ||
-        renameat(dir, temporary, dir, name) < 0) {
-        int rc = -errno;
-        unlinkat(dir, temporary, 0);
+    int rc = temporary_pick(c->root, dir, temporary);
+    if (rc < 0)
         return rc;
-    }
-    return step(c, 0);
+    pthread_mutex_t *held = lock_name(c, name);
+    rc = symlinkat(text, dir, temporary) < 0 || renameat(dir, temporary, dir, name) < 0 ? -errno : 0;
+    writer_unlock(&held);
+    if (rc < 0)
+        unlinkat(dir, temporary, 0);
+    return rc < 0 ? rc : step(c, 0);
 }
 
 /* Makes the directory, or takes the one that is there; a descriptor for reading. */
@@ -176,7 +200,8 @@ static int finish_dir(struct copy *c, const struct tree_level *l)
     const struct timespec times[2] = {l->st.st_atim, l->st.st_mtim};
     if (c->options.preserve_timestamps && futimens(l->out.fd, times) < 0)
         return -errno;
-    return step(c, 0);
+    int rc = write_sync_names(c->root, l->out.fd);
+    return rc < 0 ? rc : step(c, 0);
 }
 
 /* Goes into an open source directory; takes `fd`. */
@@ -289,33 +314,7 @@ static int copy_tree(struct copy *c, int fd, const struct resolve_place *to)
     return rc;
 }
 
-/* Is the directory `st` the one that `dir` stands for, or above it? Goes up to the base's top. */
-static int is_above(const struct stat *st, int dir, const struct resolve_base *base)
-{
-    struct stat top;
-    FD_AUTO at = openat(dir, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (at < 0 || fstat(base->fd, &top) < 0)
-        return -errno;
-    for (;;) {
-        struct stat now;
-        if (fstat(at, &now) < 0)
-            return -errno;
-        if (now.st_dev == st->st_dev && now.st_ino == st->st_ino)
-            return 1;
-        if (now.st_dev == top.st_dev && now.st_ino == top.st_ino)
-            return 0;
-        int up = openat(at, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
-        struct stat above;
-        if (up < 0 || fstat(up, &above) < 0)
-            return -errno;
-        fd_close(&at);
-        at = up;
-        if (above.st_dev == now.st_dev && above.st_ino == now.st_ino)
-            return 0; /* the top of everything: the destination lies in an unsafe place */
-    }
-}
-
-int copy_entry(struct copy *c, const struct resolve_place *from, const struct resolve_place *to)
+static int copy_any(struct copy *c, const struct resolve_place *from, const struct resolve_place *to)
 {
     if (from->name[0] != '\0' && S_ISLNK(from->st.st_mode))
         return copy_link(c, from->dir, from->name, to->dir, to->name);
@@ -334,14 +333,20 @@ int copy_entry(struct copy *c, const struct resolve_place *from, const struct re
         return COPY_UNSUPPORTED;
     if (!c->options.recursive)
         return COPY_IS_DIR;
-    int rc = is_above(&st, to->dir, c->base);
+    int rc = tree_is_above(&st, to->dir, c->base->fd);
     if (rc != 0)
         return rc < 0 ? rc : COPY_SAME;
-    if (to->exists && to->st.st_dev == st.st_dev && to->st.st_ino == st.st_ino)
+    if (to->exists && descriptor_same(&to->st, &st))
         return COPY_SAME;
     struct resolve_place target = *to;
     target.owned = false;
     if (target.name[0] == '\0')
         memcpy(target.name, ".", 2);
     return copy_tree(c, fd_take(&fd), &target);
+}
+
+int copy_entry(struct copy *c, const struct resolve_place *from, const struct resolve_place *to)
+{
+    int rc = copy_any(c, from, to);
+    return rc < 0 ? rc : write_sync_names(c->root, to->dir);
 }

@@ -9,6 +9,7 @@ struct copy {
     struct cordon_root *root;        /* borrowed */
     const struct resolve_base *base; /* of the source; borrowed; for links that are followed */
     struct cordon_root_cp_options options;
+    bool locked; /* the caller holds the writer's lock of the one name that is replaced */
     struct copier copier;
     uint64_t entries, bytes;
     struct buf where; /* beneath the source: what failed */

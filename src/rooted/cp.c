@@ -179,12 +179,6 @@ int cordon_root_cp_list(struct cordon_root *root, const char *const *from, size_
     return rc;
 }
 
-/* The same inode under both names. */
-static bool same_file(const struct stat *a, const struct stat *b)
-{
-    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
-}
-
 static int copy_open_file(const struct call *c, struct pair *p, int from,
                           const struct stat *st)
 {
@@ -197,17 +191,19 @@ static int copy_open_file(const struct call *c, struct pair *p, int from,
         rc = descriptor_regular(old, &was);
     if (rc != 0)
         return call_fail(c, &p->to, "open", rc);
-    if (old >= 0 && same_file(&was, st)) {
+    if (old >= 0 && descriptor_same(&was, st)) {
         char from_shown[PATH_MAX + 64];
         shown(c, &p->from, NULL, 0, from_shown, sizeof from_shown);
         return call_fail_code(c, &p->to, "EINVAL", EINVAL, "open",
                               "Source and destination must not be the same file: '%s'", from_shown);
     }
-    struct copy copy = {.root = c->root, .base = &p->from.base, .options = no_options};
+    struct copy copy = {.root = c->root, .base = &p->from.base, .options = no_options, .locked = true};
     const bool linked = old >= 0 && was.st_nlink > 1 && (c->root->flags & links_kept) != 0;
     /* As writeFile: a rename would part names that belong together. */
     rc = linked ? copy_file_into(&copy, from, st, old)
                 : copy_file_to(&copy, from, st, w.place.dir, w.place.name);
+    if (rc == 0)
+        rc = write_sync_names(c->root, w.place.dir);
     copy_release(&copy);
     return rc < 0 ? call_fail(c, &p->to, "open", rc == COPY_ONTO_DIR ? -EISDIR : rc) : 0;
 }

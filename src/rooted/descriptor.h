@@ -6,6 +6,12 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
+/* The same file, whatever it is called. */
+static inline bool descriptor_same(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
 /* 0 if it is a regular file, -EISDIR, or -EINVAL for anything else; fills st. */
 int descriptor_regular(int fd, struct stat *st);
 

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "rooted/descriptor.h"
 #include "rooted/guard.h"
 #include "rooted/root.h"
 
@@ -19,20 +20,22 @@ static int gate(const struct call *c, const struct target *t, uint32_t flag, con
 
 /*
  * linkat() without AT_SYMLINK_FOLLOW links whatever bears the name, a link included, and so never
- * reaches outside; but it must be what was checked.
+ * reaches outside; but it must be what was checked. If it is not, it is taken away again, unless it is not
+ * ours: somebody may have put another file there since.
  */
 static int link_checked(const struct resolve_place *from, const struct resolve_place *to)
 {
+    struct stat now, made;
     RACE_POINT("link");
     if (linkat(from->dir, from->name, to->dir, to->name, 0) < 0)
         return -errno;
-    struct stat st;
-    if (fstatat(to->dir, to->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-        GUARD(link_verify, st.st_dev != from->st.st_dev || st.st_ino != from->st.st_ino)) {
+    RACE_POINT("linked");
+    if (fstatat(to->dir, to->name, &made, AT_SYMLINK_NOFOLLOW) < 0 ||
+        !GUARD(link_verify, !descriptor_same(&made, &from->st)))
+        return 0;
+    if (fstatat(from->dir, from->name, &now, AT_SYMLINK_NOFOLLOW) == 0 && descriptor_same(&made, &now))
         unlinkat(to->dir, to->name, 0);
-        return -ESTALE;
-    }
-    return 0;
+    return -ESTALE;
 }
 
 int cordon_root_link(struct cordon_root *root, const char *existing, const char *path,

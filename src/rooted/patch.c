@@ -311,7 +311,7 @@ static int hold(const struct writing *w)
         return -errno;
     if (fstatat(place->dir, place->name, &named, AT_SYMLINK_NOFOLLOW) < 0)
         return errno == ENOENT ? -EAGAIN : -errno;
-    return held.st_dev == named.st_dev && held.st_ino == named.st_ino ? 0 : -EAGAIN;
+    return descriptor_same(&held, &named) ? 0 : -EAGAIN;
 }
 
 /* Opens and holds the file; nothing is held while it waits. 0 or a code for call_fail(). */

@@ -11,6 +11,8 @@
 #include "rooted/guard.h"
 #include "rooted/remove.h"
 #include "rooted/temporary.h"
+#include "rooted/tree.h"
+#include "rooted/write.h"
 #include "sys/entry.h"
 
 struct renaming {
@@ -57,6 +59,17 @@ static int place_of(const struct call *c, const struct target *t, struct resolve
     return rc < 0 ? rc : target_check_leaf(c, t, out);
 }
 
+/* Not between the check and the write of a patch, which would be put over what comes here. */
+static int rename_onto(struct cordon_root *root, const struct renaming *r)
+{
+    const struct resolve_place *from = &r->from_place;
+    const struct resolve_place *to = &r->to_place;
+    pthread_mutex_t *held = writer_lock(root, to->name);
+    int rc = renameat(from->dir, from->name, to->dir, to->name) < 0 ? -errno : 0;
+    writer_unlock(&held);
+    return rc;
+}
+
 int cordon_root_rename(struct cordon_root *root, const char *from, const char *to,
                        struct cordon_root_error *err)
 {
@@ -72,9 +85,10 @@ int cordon_root_rename(struct cordon_root *root, const char *from, const char *t
         return call_fail_pair(&c, &r.from, &r.from, &r.to, "rename", rc);
     rc = place_of(&c, &r.to, &r.to_place);
     RACE_POINT("rename");
-    if (rc == 0 && renameat(r.from_place.dir, r.from_place.name, r.to_place.dir,
-                            r.to_place.name) < 0)
-        rc = -errno;
+    if (rc == 0)
+        rc = rename_onto(root, &r);
+    if (rc == 0)
+        rc = write_sync_names(root, r.to_place.dir);
     return rc < 0 ? call_fail_pair(&c, &r.to, &r.from, &r.to, "rename", rc) : 0;
 }
 
@@ -118,22 +132,36 @@ static int remove_any(int dir, const char *name)
     return errno == EISDIR ? remove_tree(dir, name, false, &progress, &where, &syscall) : -errno;
 }
 
+/* On a file system that cannot swap: what is there is set aside, and removed when the other is in its place. */
+static int replace_by_hand(const struct cordon_root *root, const struct resolve_place *from,
+                           const struct resolve_place *to)
+{
+    char aside[TEMPORARY_NAME_MAX];
+    int rc = temporary_pick(root, to->dir, aside);
+    if (rc == 0 && renameat(to->dir, to->name, to->dir, aside) < 0)
+        rc = -errno;
+    if (rc < 0)
+        return rc;
+    if (renameat(from->dir, from->name, to->dir, to->name) < 0) {
+        rc = -errno;
+        renameat(to->dir, aside, to->dir, to->name);
+        return rc;
+    }
+    return remove_any(to->dir, aside);
+}
+
 /* Replaces whatever is at the destination, full directories included. */
-static int rename_over(const struct renaming *r)
+static int rename_over(struct cordon_root *root, const struct renaming *r)
 {
     const struct resolve_place *from = &r->from_place;
     const struct resolve_place *to = &r->to_place;
-    if (renameat(from->dir, from->name, to->dir, to->name) == 0)
-        return 0;
-    if (errno != EISDIR && errno != ENOTDIR && errno != ENOTEMPTY && errno != EEXIST)
-        return -errno;
+    int rc = rename_onto(root, r);
+    if (rc != -EISDIR && rc != -ENOTDIR && rc != -ENOTEMPTY && rc != -EEXIST)
+        return rc;
     /* Swapped in one step; then what was there is removed under the old name. */
     if (sys_renameat2(from->dir, from->name, to->dir, to->name, SYS_RENAME_EXCHANGE) == 0)
         return remove_any(from->dir, from->name);
-    if (errno != EINVAL && errno != ENOSYS)
-        return -errno;
-    int rc = remove_any(to->dir, to->name); /* a file system that cannot swap */
-    return rc == 0 && renameat(from->dir, from->name, to->dir, to->name) < 0 ? -errno : rc;
+    return errno != EINVAL && errno != ENOSYS ? -errno : replace_by_hand(root, from, to);
 }
 
 /* Inside one base, to another mount: copied beside the destination, put in place, then removed. */
@@ -142,30 +170,53 @@ static int move_across(const struct call *c, struct renaming *r, bool overwrite)
     struct resolve_place beside = r->to_place;
     beside.owned = false;
     beside.exists = false;
-    int fd = temporary_create(c->root, beside.dir, 0600, beside.name);
-    if (fd < 0)
-        return fd;
-    close(fd);
-    unlinkat(beside.dir, beside.name, 0);
+    int rc = temporary_pick(c->root, beside.dir, beside.name);
+    if (rc < 0)
+        return rc;
     struct copy copy = {
         .root = c->root,
         .base = &r->from.base,
         .options = {.size = sizeof copy.options, .recursive = true, .preserve_timestamps = true},
         .where = BUF_INIT(64u << 20),
         .source_name = BUF_INIT(PATH_MAX)};
-    int rc = copy_entry(&copy, &r->from_place, &beside);
+    rc = copy_entry(&copy, &r->from_place, &beside);
     copy_release(&copy);
     if (rc == 0) {
         struct renaming last = *r;
         last.from_place = beside;
         last.from_place.st = r->from_place.st;
-        rc = overwrite ? rename_over(&last) : rename_noreplace(&last);
+        rc = overwrite ? rename_over(c->root, &last) : rename_noreplace(&last);
     }
+    if (rc == 0)
+        rc = write_sync_names(c->root, beside.dir); /* before the other one is gone */
     if (rc < 0) {
         remove_any(beside.dir, beside.name);
-        return rc < -4095 ? -EINVAL : rc;
+        return rc;
     }
     return remove_any(r->from_place.dir, r->from_place.name);
+}
+
+/* What is to be replaced must not hold what replaces it: both would be gone. */
+static int check_overwrite(const struct renaming *r)
+{
+    if (!r->to_place.exists || !S_ISDIR(r->to_place.st.st_mode))
+        return 0;
+    int rc = tree_is_above(&r->to_place.st, r->from_place.dir, r->to.base.fd);
+    return rc > 0 ? -ENOTEMPTY : rc;
+}
+
+static int fail_move(const struct call *c, const struct renaming *r, bool overwrite, int rc)
+{
+    char from[PATH_MAX + 64];
+    if (rc == -EEXIST && !overwrite)
+        return call_fail_code(c, &r->to, "EEXIST", EEXIST, "rename", "dest already exists.");
+    if (rc == -EINVAL || rc == COPY_SAME)
+        return fail_into_itself(c, r);
+    if (rc != COPY_UNSUPPORTED) /* what else a copy may meet was put there meanwhile */
+        return call_fail_pair(c, &r->to, &r->from, &r->to, "rename", rc <= COPY_EXISTS ? -ESTALE : rc);
+    path_display(from, sizeof from, &c->root->rules, r->from.mapped.base, r->from.mapped.name);
+    return call_fail_code(c, &r->from, "EINVAL", EINVAL, "rename",
+                          "Unsupported file type for a move to another mount: '%s'", from);
 }
 
 int cordon_root_move(struct cordon_root *root, const char *from, const char *to, bool overwrite,
@@ -189,14 +240,14 @@ int cordon_root_move(struct cordon_root *root, const char *from, const char *to,
     rc = dirs_make_parents(&r.to);
     if (rc == 0)
         rc = place_of(&c, &r.to, &r.to_place);
+    if (rc == 0 && overwrite)
+        rc = check_overwrite(&r);
     RACE_POINT("move");
     if (rc == 0)
-        rc = overwrite ? rename_over(&r) : rename_noreplace(&r);
+        rc = overwrite ? rename_over(root, &r) : rename_noreplace(&r);
     if (rc == -EXDEV && !r.from.base.no_xdev)
         rc = move_across(&c, &r, overwrite);
-    if (rc == -EEXIST && !overwrite)
-        return call_fail_code(&c, &r.to, "EEXIST", EEXIST, "rename", "dest already exists.");
-    if (rc == -EINVAL)
-        return fail_into_itself(&c, &r);
-    return rc < 0 ? call_fail_pair(&c, &r.to, &r.from, &r.to, "rename", rc) : 0;
+    if (rc == 0)
+        rc = write_sync_names(root, r.to_place.dir);
+    return rc < 0 ? fail_move(&c, &r, overwrite, rc) : 0;
 }

@@ -235,11 +235,11 @@ int target_leaf(const struct call *c, const char *request, const char *syscall, 
     return rc < 0 ? call_fail(c, t, syscall, rc) : 0;
 }
 
-pthread_mutex_t *writer_lock(struct cordon_root *root, const struct resolve_place *place)
+pthread_mutex_t *writer_lock(struct cordon_root *root, const char *name)
 {
     /* By the name alone: it is the same whichever way led to the directory, and costs no call. */
     uint64_t hash = UINT64_C(14695981039346656037);
-    for (const char *p = place->name; *p != '\0'; p++)
+    for (const char *p = name; *p != '\0'; p++)
         hash = (hash ^ (unsigned char)*p) * UINT64_C(1099511628211);
     pthread_mutex_t *m = &root->writers[(hash >> 20) % WRITER_STRIPES];
     pthread_mutex_lock(m);
@@ -315,6 +315,7 @@ int cordon_root_open(const struct cordon_root_options *options, struct cordon_ro
         return -ENOMEM;
     struct call c = {.root = root, .method = "open", .err = err};
     pthread_mutex_init(&root->lock, NULL);
+    pthread_mutex_init(&root->in_place, NULL);
     for (size_t i = 0; i < WRITER_STRIPES; i++)
         pthread_mutex_init(&root->writers[i], NULL);
 
@@ -356,6 +357,7 @@ void cordon_root_close(struct cordon_root *root)
     free(root->rustic_repo);
     for (size_t i = 0; i < WRITER_STRIPES; i++)
         pthread_mutex_destroy(&root->writers[i]);
+    pthread_mutex_destroy(&root->in_place);
     pthread_mutex_destroy(&root->lock);
     free(root);
 }

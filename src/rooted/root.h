@@ -47,6 +47,7 @@ struct cordon_root {
 
     /* Writers of one file take turns; files share stripes by hash. */
     pthread_mutex_t writers[WRITER_STRIPES];
+    pthread_mutex_t in_place; /* a file may have other names: held from its first new byte to its new end */
 
     uint64_t temporary; /* where the names of temporary files come from */
     atomic_bool opens_always; /* this kernel cannot list the attributes of a name */
@@ -124,8 +125,8 @@ int target_check_leaf(const struct call *c, const struct target *t,
 int target_leaf(const struct call *c, const char *request, const char *syscall, struct target *t,
                 struct resolve_place *place);
 
-/* Writers of the same name in the same directory exclude each other between these. */
-pthread_mutex_t *writer_lock(struct cordon_root *root, const struct resolve_place *place);
+/* Writers of the same name in the same directory exclude each other between these, whatever they put there. */
+pthread_mutex_t *writer_lock(struct cordon_root *root, const char *name);
 void writer_unlock(pthread_mutex_t **held);
 
 /* ---- failing: all fill call->err, count, report a denial, and return the negative errno ---- */

@@ -36,8 +36,8 @@ struct synced {
     struct synced *next;
     char *request; /* owned; as the heartbeat gave it */
     struct path_mapped path;
-    int watch;  /* of the directory in inotify_fd; shared with its other files */
-    int dir_fd; /* owned */
+    int watch;  /* of the directory in inotify_fd; shared with its other files; -1: it is gone */
+    int dir_fd; /* owned; likewise */
     char leaf[NAME_MAX + 1];
     uint64_t heartbeat_ms;
     uint64_t due_ms;  /* a look is due; 0: none */
@@ -141,17 +141,24 @@ static bool load(const struct sync_state *s, struct synced *f)
 
 /* ---- paths come and go ---- */
 
+/* Gives up the directory of the file, and its watch, unless another file there needs it. */
+static void unbind(const struct sync_state *s, struct synced *gone)
+{
+    bool shared = false;
+    for (const struct synced *f = s->first; f != NULL; f = f->next)
+        shared = shared || (f != gone && f->watch == gone->watch);
+    if (!shared && gone->watch >= 0)
+        inotify_rm_watch(s->inotify_fd, gone->watch);
+    gone->watch = -1;
+    fd_close(&gone->dir_fd);
+}
+
 static void drop(struct sync_state *s, struct synced **at)
 {
     struct synced *gone = *at;
     *at = gone->next;
     s->count--;
-    bool shared = false;
-    for (const struct synced *f = s->first; f != NULL; f = f->next)
-        shared = shared || f->watch == gone->watch;
-    if (!shared && gone->watch >= 0)
-        inotify_rm_watch(s->inotify_fd, gone->watch);
-    fd_close(&gone->dir_fd);
+    unbind(s, gone);
     free(gone->content);
     free(gone->request);
     free(gone);
@@ -179,6 +186,8 @@ static void expire(struct sync_state *s, uint64_t now)
 static int read_now(const struct synced *f, struct cordon_root_data *out)
 {
     struct stat st;
+    if (f->dir_fd < 0) /* its directory is gone */
+        return -ENOENT;
     FD_AUTO fd = openat(f->dir_fd, f->leaf, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return -errno;
@@ -186,15 +195,50 @@ static int read_now(const struct synced *f, struct cordon_root_data *out)
     return rc < 0 ? rc : descriptor_read(fd, &st, UINT64_C(1) << 30, &out->data, &out->len);
 }
 
+/* Watches the directory of the file, as it is now. */
+static int bind_to(const struct sync_state *s, struct synced *f, const struct resolve_place *place)
+{
+    memcpy(f->leaf, place->name, sizeof f->leaf);
+    f->dir_fd = openat(place->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    f->watch = f->dir_fd < 0 ? -errno : resolve_fd_watch(s->inotify_fd, f->dir_fd, MASK);
+    return f->watch < 0 ? f->watch : 0;
+}
+
+static int find_place(const struct target *t, struct resolve_place *out)
+{
+    int rc = resolve_place(&t->base, t->mapped.name, true, out);
+    return rc == 0 && out->name[0] == '\0' ? -EISDIR : rc;
+}
+
+static bool is_bound_to(const struct synced *f, const struct resolve_place *place)
+{
+    struct stat then, now;
+    return strcmp(f->leaf, place->name) == 0 && fstat(f->dir_fd, &then) == 0 && fstat(place->dir, &now) == 0 &&
+           descriptor_same(&then, &now);
+}
+
+/* A directory may have been replaced, or be gone, since the last heartbeat: then so is the file. */
+static int renew(struct sync_state *s, struct synced *f, const struct target *t, uint64_t now)
+{
+    PLACE_AUTO place = RESOLVE_PLACE_INIT;
+    int rc = find_place(t, &place);
+    f->heartbeat_ms = now;
+    if (rc == 0 && is_bound_to(f, &place))
+        return 0;
+    unbind(s, f);
+    f->due_ms = now + 1;
+    if (rc == 0)
+        rc = bind_to(s, f, &place);
+    return rc == -ENOENT || rc == RESOLVE_NOTDIR ? 0 : rc;
+}
+
 static int add(struct cordon_root *root, const struct target *t, uint64_t now)
 {
     struct sync_state *s = root->sync_state;
     PLACE_AUTO place = RESOLVE_PLACE_INIT;
-    int rc = resolve_place(&t->base, t->mapped.name, true, &place);
+    int rc = find_place(t, &place);
     if (rc < 0)
         return rc;
-    if (place.name[0] == '\0')
-        return -EISDIR;
     struct synced *f = calloc(1, sizeof *f);
     if (f == NULL)
         return -ENOMEM;
@@ -202,9 +246,7 @@ static int add(struct cordon_root *root, const struct target *t, uint64_t now)
     f->content = calloc(1, 1);
     f->path = t->mapped;
     f->heartbeat_ms = now;
-    memcpy(f->leaf, place.name, sizeof f->leaf);
-    f->dir_fd = openat(place.dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    f->watch = f->dir_fd < 0 ? -errno : resolve_fd_watch(s->inotify_fd, f->dir_fd, MASK);
+    bind_to(s, f, &place);
     f->next = s->first;
     s->first = f;
     s->count++;
@@ -260,7 +302,7 @@ int cordon_root_sync_fs_watch(struct cordon_root *root, const char *path, bool a
     rc = start(root);
     struct synced *f = rc == 0 ? find(root->sync_state, &t.mapped) : NULL;
     if (f != NULL && active) {
-        f->heartbeat_ms = now;
+        rc = renew(root->sync_state, f, &t, now);
     } else if (f != NULL) {
         struct synced **at = &root->sync_state->first;
         while (*at != f)

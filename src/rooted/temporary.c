@@ -60,6 +60,12 @@ int temporary_create(const struct cordon_root *root, int dir, unsigned mode,
     return -EEXIST;
 }
 
+int temporary_pick(const struct cordon_root *root, int dir, char name[TEMPORARY_NAME_MAX])
+{
+    FD_AUTO fd = temporary_create(root, dir, 0600, name);
+    return fd < 0 ? fd : unlinkat(dir, name, 0) < 0 ? -errno : 0;
+}
+
 bool temporary_sweep(const struct cordon_root *root, int dir, const char *name)
 {
     struct stat st;

@@ -18,6 +18,9 @@ bool temporary_is(const char *name);
 int temporary_create(const struct cordon_root *root, int dir, unsigned mode,
                      char name[TEMPORARY_NAME_MAX]);
 
+/* A name of that kind that nobody has, for what is no file. 0 or -errno. */
+int temporary_pick(const struct cordon_root *root, int dir, char name[TEMPORARY_NAME_MAX]);
+
 /* Removes `name`, which is one, if it was left behind. True if it is gone. */
 bool temporary_sweep(const struct cordon_root *root, int dir, const char *name);
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "rooted/descriptor.h"
 #include "rooted/guard.h"
 
 #define OPEN_LEVELS 12 /* the innermost ones keep their descriptors */
@@ -168,4 +169,25 @@ const char *tree_path(struct tree *t, const char *name)
     t->path.len = keep;
     t->path.failed = false;
     return text != NULL ? text : name;
+}
+
+int tree_is_above(const struct stat *st, int dir, int top)
+{
+    struct stat now, end, above;
+    FD_AUTO at = openat(dir, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (at < 0 || fstat(at, &now) < 0 || fstat(top, &end) < 0)
+        return -errno;
+    while (!descriptor_same(&now, st)) {
+        if (descriptor_same(&now, &end))
+            return 0;
+        FD_AUTO up = openat(at, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (up < 0 || fstat(up, &above) < 0)
+            return -errno;
+        if (descriptor_same(&above, &now))
+            return 0; /* the top of everything: the destination lies in an unsafe place */
+        now = above;
+        fd_close(&at);
+        at = fd_take(&up);
+    }
+    return 1;
 }

@@ -60,3 +60,6 @@ const char *tree_name(const struct tree *t);
 
 /* "<path of the innermost level>/<name>", borrowed until the next call; never NULL. */
 const char *tree_path(struct tree *t, const char *name);
+
+/* Is the directory `st` the one that `dir` stands for, or above it? Looks up to `top`. 0, 1 or -errno. */
+int tree_is_above(const struct stat *st, int dir, int top);

@@ -341,6 +341,8 @@ static void rescan(struct cordon_root_watch *w, uint64_t now)
             next = n->next;
             if (fstatat(w->dir_fd, n->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
                 vanished(w, n->name, now);
+            else if (S_ISDIR(st.st_mode) != n->dir)
+                appeared(w, n->name, !n->dir, now);
             else
                 changed(w, n->name, now);
         }

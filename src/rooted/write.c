@@ -16,25 +16,39 @@
 
 #define ATTEMPTS_MAX 128 /* against a tree that changes under the call */
 
-static int sync_directory(int dir)
+int write_sync(const struct cordon_root *root, int fd)
 {
+    return root->sync != CORDON_ROOT_SYNC_NONE && fsync(fd) < 0 ? -errno : 0;
+}
+
+int write_sync_names(const struct cordon_root *root, int dir)
+{
+    if (root->sync != CORDON_ROOT_SYNC_FULL || fsync(dir) == 0)
+        return 0;
+    if (errno != EBADF) /* which is O_PATH */
+        return -errno;
     FD_AUTO fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     return fd < 0 || fsync(fd) < 0 ? -errno : 0;
+}
+
+int write_close(int *fd)
+{
+    return close(fd_take(fd)) < 0 && errno != EINTR ? -errno : 0;
 }
 
 int write_commit(struct cordon_root *root, int dir, int *fd, const char *temporary,
                  const char *name)
 {
-    int rc = root->sync != CORDON_ROOT_SYNC_NONE && fsync(*fd) < 0 ? -errno : 0;
-    fd_close(fd);
+    int rc = write_sync(root, *fd);
+    const int closed = write_close(fd);
     RACE_POINT("commit");
+    if (rc == 0)
+        rc = closed;
     if (rc == 0 && renameat(dir, temporary, dir, name) < 0)
         rc = -errno;
     if (rc < 0)
         unlinkat(dir, temporary, 0);
-    else if (root->sync == CORDON_ROOT_SYNC_FULL)
-        rc = sync_directory(dir);
-    return rc;
+    return rc < 0 ? rc : write_sync_names(root, dir);
 }
 
 /*
@@ -73,7 +87,7 @@ int write_open_name(int dir, const char *name, int flags)
 /* The file itself; -ELOOP if a link has the name. */
 static int open_leaf(struct cordon_root *root, int flags, struct writing *w)
 {
-    w->held = writer_lock(root, &w->place);
+    w->held = writer_lock(root, w->place.name);
     RACE_POINT("write open");
     w->plain = w->whole && look_plain(root, &w->place);
     if (w->plain || (w->whole && !w->place.exists))
@@ -140,16 +154,19 @@ void writing_release(struct writing *w)
 }
 
 /* Cut last: a file with less in it than before would be lost if there is no room for the rest. */
-static int write_in_place(struct cordon_root *root, int fd, const void *data, size_t len)
+static int write_in_place(struct cordon_root *root, int *fd, const void *data, size_t len)
 {
-    int rc = descriptor_reserve(fd, (off_t)len);
+    pthread_mutex_lock(&root->in_place);
+    int rc = descriptor_reserve(*fd, (off_t)len);
     if (rc == 0)
-        rc = fd_write_all(fd, data, len);
-    if (rc == 0 && ftruncate(fd, (off_t)len) < 0)
+        rc = fd_write_all(*fd, data, len);
+    RACE_POINT("cut");
+    if (rc == 0 && ftruncate(*fd, (off_t)len) < 0)
         rc = -errno;
-    if (rc == 0 && root->sync != CORDON_ROOT_SYNC_NONE && fsync(fd) < 0)
-        rc = -errno;
-    return rc;
+    pthread_mutex_unlock(&root->in_place);
+    if (rc == 0)
+        rc = write_sync(root, *fd);
+    return rc < 0 ? rc : write_close(fd);
 }
 
 /*
@@ -204,7 +221,7 @@ int write_replace(struct cordon_root *root, struct writing *w, const void *data,
          * other name may be anybody's, so the link is broken. */
         if (w->place.st.st_nlink > 1 &&
             (root->flags & (CORDON_ROOT_ALLOW_HARDLINK | CORDON_ROOT_UNSAFE)) != 0)
-            return write_in_place(root, w->fd, data, len);
+            return write_in_place(root, &w->fd, data, len);
     }
     int rc = replace_by_rename(root, w, data, len);
     if (!write_denied(rc) || (w->fd < 0 && !w->plain))
@@ -215,7 +232,7 @@ int write_replace(struct cordon_root *root, struct writing *w, const void *data,
             return rc;
         w->fd = rc;
     }
-    return write_in_place(root, w->fd, data, len);
+    return write_in_place(root, &w->fd, data, len);
 }
 
 void write_saved(struct cordon_root *root, const struct target *t, const char *data, size_t len)
@@ -271,8 +288,12 @@ int cordon_root_append_file(struct cordon_root *root, const char *path, const vo
     rc = descriptor_regular(w.fd, &st);
     if (rc == 0)
         rc = fd_write_all(w.fd, data, len);
-    if (rc == 0 && root->sync != CORDON_ROOT_SYNC_NONE && fsync(w.fd) < 0)
-        rc = -errno;
+    if (rc == 0)
+        rc = write_sync(root, w.fd);
+    if (rc == 0)
+        rc = write_sync_names(root, w.place.dir); /* it may be new */
+    if (rc == 0)
+        rc = write_close(&w.fd);
     return rc < 0 ? call_fail(&c, &t, "open", rc) : 0;
 }
 
@@ -287,7 +308,11 @@ int cordon_root_truncate(struct cordon_root *root, const char *path, int64_t len
         return rc;
     struct stat st;
     rc = w.fd < 0 ? -ENOENT : descriptor_regular(w.fd, &st);
+    pthread_mutex_lock(&root->in_place);
     if (rc == 0 && ftruncate(w.fd, len < 0 ? 0 : (off_t)len) < 0)
         rc = -errno;
+    pthread_mutex_unlock(&root->in_place);
+    if (rc == 0)
+        rc = write_sync(root, w.fd);
     return rc < 0 ? call_fail(&c, &t, "open", rc) : 0;
 }

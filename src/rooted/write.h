@@ -7,6 +7,13 @@
 #include "rooted/resolve.h"
 #include "rooted/root.h"
 
+/* What the root wants on disk before a call returns: the content of a file, the names in a directory. */
+int write_sync(const struct cordon_root *root, int fd);
+int write_sync_names(const struct cordon_root *root, int dir);
+
+/* Closes a file that was written; some file systems refuse its content no earlier than here. */
+int write_close(int *fd);
+
 /*
  * Takes the place of `name`, synced as the root wants; the temporary name is gone in any case.
  * Closes `*fd` before the rename, so that the rename is the last that can fail.

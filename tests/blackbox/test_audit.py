@@ -281,6 +281,17 @@ def test_places_that_are_not_there(project):
     assert r.rc == 2 and b"symbolic link" in r.err
 
 
+def test_what_lies_too_deep_to_be_looked_at_is_not_clean(project):
+    place = project.joinpath("tests", *["d"] * 63)
+    place.mkdir(parents=True)
+    (place / "test_a.py").write_text('Path("config.toml")\n')
+    assert support.cordon("audit", "--strict", cwd=project).rc == 1
+    (place / "d/d").mkdir(parents=True)
+    os.rename(place / "test_a.py", place / "d/d/test_a.py")
+    r = support.cordon("audit", "--strict", cwd=project)
+    assert r.rc == 2 and b"/d'" in r.err, r.told()
+
+
 def test_usage(project):
     for args in (["--strcit"], ["--json=1"], ["--json", "--sarif"]):
         r = support.cordon("audit", *args, cwd=project)

@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import pathlib
+import resource
 import shutil
 import signal
 import stat
@@ -107,6 +108,28 @@ WAYS = {
     "utime": ("os.utime('{p}/config.toml', (5, 5))", "change times", "config.toml"),
     "futimens": ("os.utime(os.open('{p}/config.toml', os.O_RDONLY), (5, 5))", "change times", "config.toml"),
     "setxattr": ("os.setxattr('{p}/config.toml', 'user.x', b'1')", "change attributes", "config.toml"),
+    # Names that mean the file only to the process itself, or only step by step.
+    "proc by number": ("os.chdir('{p}'); open('/proc/%d/cwd/config.toml' % os.getpid(), 'w')", "open for writing",
+                       "config.toml"),
+    "proc of a thread": ("os.chdir('{p}/data'); os.unlink('/proc/self/task/%d/cwd/../config.toml' % os.getpid())",
+                         "remove", "config.toml"),
+    "proc thread-self": ("os.chdir('{p}'); open('/proc/thread-self/cwd/config.toml', 'w')", "open for writing",
+                         "config.toml"),
+    "proc from within": ("os.chdir('/proc'); open('self/root{p}/config.toml', 'w')", "open for writing", "config.toml"),
+    "proc and back": ("open('/proc/self/../../{p}/config.toml', 'w')", "open for writing", "config.toml"),
+    "dev fd": ("open('/dev/fd/%d' % os.open('{p}/config.toml', os.O_RDONLY), 'w')", "open for writing", "config.toml"),
+    "dev fd of a directory": ("os.mkdir('/dev/fd/%d/made' % os.open('{p}', os.O_RDONLY))", "make directory", "made"),
+    "link to proc": ("os.chdir('{p}'); os.symlink('/proc/self/cwd/config.toml', 'tests/l'); open('tests/l', 'w')",
+                     "open for writing", "config.toml"),
+    "dangling links": ("[os.symlink('l%d' % (i + 1), '{p}/tests/l%d' % i) for i in range(30)]; "
+                       "os.symlink('../fresh', '{p}/tests/l30'); open('{p}/tests/l0', 'w')", "open for writing", "fresh"),
+    "from a directory that is gone": ("os.mkdir('{p}/tests/d'); os.chdir('{p}/tests/d'); os.rmdir('{p}/tests/d'); "
+                                      "open('../../config.toml', 'w')", "open for writing", "config.toml"),
+    "from one that is named so": ("os.makedirs('{p}/tests/a/b'); os.symlink('a/b', '{p}/tests/d (deleted)'); "
+                                  "os.mkdir('{p}/tests/d'); os.chdir('{p}/tests/d'); os.rmdir('{p}/tests/d'); "
+                                  "open('../../config.toml', 'w')", "open for writing", "config.toml"),
+    "from far below": ("os.chdir('{p}/tests'); [(os.mkdir('x' * 250), os.chdir('x' * 250)) for i in range(20)]; "
+                       "open('../' * 21 + 'config.toml', 'w')", "open for writing", "config.toml"),
 }
 
 
@@ -460,6 +483,60 @@ say([tried(lambda: open('config.toml', 'w')), tried(lambda: open('tests/x', 'w')
     r = guard(project, PYTHON, "-c", PRELUDE + code)
     assert r.answer == ["EROFS", "ok"] and snapshot(project) == before, r.told()
     assert r.doc["violations"] != [] or any("not named" in w for w in r.doc["warnings"]), r.told()
+
+
+def test_a_name_in_memory_that_cannot_be_looked_into(project):
+    """The kernel reads it for the process; nobody else may."""
+    code = """
+import mmap
+libc.mmap.restype = ctypes.c_void_p
+at = libc.mmap(None, 4096, mmap.PROT_WRITE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
+ctypes.memmove(at, b'config.toml\\0', 12)
+say([tried(lambda: check(libc.open(ctypes.c_void_p(at), os.O_WRONLY)))])
+"""
+    code = "def check(r):\n    if r < 0: raise OSError(ctypes.get_errno(), '')\n" + code
+    assert outside(code, cwd=project).answer == ["ok"]
+    r = guard(project, PYTHON, "-c", PRELUDE + code)
+    assert r.answer == ["EROFS"], r.told()
+    assert r.doc["violations"] != [] or any("not named" in w for w in r.doc["warnings"]), r.told()
+
+
+@pytest.mark.skipif(ROOT, reason="root's listener is another user, whose limits only CAP_SYS_RESOURCE lowers")
+def test_a_listener_that_cannot_look_says_so(project):
+    """As where the machine has no descriptor left."""
+    code = """
+open('tests/ready', 'w').close()
+while not os.path.exists('tests/go'):
+    time.sleep(0.01)
+try: open('config.toml', 'w')
+except OSError: pass
+"""
+    with running(project, code) as p:
+        resource.prlimit(listener_of(p.pid), resource.RLIMIT_NOFILE, (0, 0))
+        (project / "tests/go").touch()
+        out, _ = p.communicate(timeout=30)
+    doc = json.loads(out)
+    assert doc["status"] == "OK" and any("not named" in w for w in doc["warnings"]), doc
+
+
+def test_a_place_whose_name_is_too_long_to_be_told(project):
+    code = """
+os.chdir('data')
+while os.path.exists('x' * 250):
+    os.chdir('x' * 250)
+say([tried(lambda: open('here', 'w')), tried(os.mkdir, 'made')])
+"""
+    at = os.open(project / "data", os.O_RDONLY)
+    for _ in range(20):
+        os.mkdir("x" * 250, dir_fd=at)
+        below = os.open("x" * 250, os.O_RDONLY, dir_fd=at)
+        os.close(at)
+        at = below
+    os.close(at)
+    r = guard(project, PYTHON, "-c", PRELUDE + code)
+    assert r.answer == ["EROFS", "EROFS"] and r.rc == 1, r.told()
+    assert {(v["op"], v["path"]) for v in r.doc["violations"]} == {
+        ("open for writing", "/.../here"), ("make directory", "/.../made")}, r.told()
 
 
 def test_daemons_are_out_of_reach(project):

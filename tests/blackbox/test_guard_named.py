@@ -71,6 +71,9 @@ os.mkdir('new/')                           ; os.open('empty', os.O_TMPFILE)
 os.open('empty', os.O_TMPFILE | w | os.O_NOFOLLOW)   ; os.open('f', w | os.O_NOFOLLOW)
 os.utime('link', follow_symlinks=False)    ; os.utime('none', follow_symlinks=False)
 os.open('link', w | c | os.O_EXCL)         ; os.open('none', w | os.O_NOFOLLOW)
+os.open('f/', w)                           ; os.open('f/', w | c)
+os.truncate('f/', 0)                       ; os.chmod('f/', 0o600)
+os.utime('f/')                             ; os.open('link/', w | os.O_NOFOLLOW)
 """
 NAMES = [c.strip() for line in CALLS.splitlines() for c in line.split(" ; ") if c.strip()]
 
@@ -145,3 +148,68 @@ def test_what_would_have_worked_is_named_and_nothing_else(bases):
         assert not named & set(out_of_sight) and "ok" not in [r.answer[i] for i in out_of_sight]
         assert f"{len(out_of_sight)} calls of processes or at places that cannot be looked into were not named" in r.doc["warnings"]
     assert len(named) > 25 and r.doc["status"] == "POLICY_VIOLATION" and r.rc == 1
+
+
+# Names of any kind, in a place full of links; each call under a name of its own, by which its record is found.
+RANDOM = """
+import random
+random.seed(int(sys.argv[1]))
+here, places = os.getcwd(), ['tests', 'tests/a', 'tests/a/b']
+os.makedirs('tests/a/b')
+open('tests/f', 'w').close()
+ends = ['..', '../..', '../config.toml', '../../config.toml', 'a', 'b', 'f', 'l1', 'l2', 'none', '../fresh', '.', '/', here,
+        here + '/data', here + '/config.toml', '/dev/fd', '/proc/self', '/proc/self/cwd', '/proc/self/root',
+        '/proc/thread-self/cwd']
+for place in places:
+    for i in range(1, 7):
+        os.symlink(random.choice(ends), f'{place}/l{i}')
+fds = [os.open(p, os.O_RDONLY) for p in [*places, 'data', '.', '/', '/proc', '/proc/self', 'config.toml']]
+words = ['..', '.', '', 'a', 'b', 'f', 'data', 'deep', 'x', 'config.toml', 'tests', 'new', 'self', 'fd', 'cwd', 'root',
+         'empty', *[f'l{i}' for i in range(1, 7)]]
+def name():
+    text = '/'.join(random.choice(words) for _ in range(random.randint(1, 5)))
+    fd, pid = random.choice(fds), os.getpid()
+    starts = [''] * 6 + ['/proc/self/cwd/', f'/proc/{pid}/fd/{fd}/', f'/dev/fd/{fd}/', f'{here}/',
+                         f'/proc/self/task/{pid}/root{here}/']
+    return random.choice([random.choice(starts) + text] * 9 + [f'/dev/fd/{fd}']) + random.choice([''] * 9 + ['/'])
+def opening(flags):
+    return lambda path, at: os.close(os.open(path, os.O_WRONLY | flags, 0o600, dir_fd=at))
+calls = [opening(0), opening(os.O_CREAT), opening(os.O_CREAT | os.O_NOFOLLOW), opening(os.O_CREAT | os.O_EXCL),
+         lambda path, at: os.mkdir(path, dir_fd=at), lambda path, at: os.unlink(path, dir_fd=at),
+         lambda path, at: os.rmdir(path, dir_fd=at), lambda path, at: os.truncate(path, 0),
+         lambda path, at: os.chmod(path, 0o755, dir_fd=at), lambda path, at: os.utime(path, dir_fd=at),
+         lambda path, at: os.symlink('x', path, dir_fd=at), lambda path, at: os.rename(path, name(), src_dir_fd=at)]
+told = []
+for i in range(1200):
+    if i % 100 == 0:
+        os.mkdir(here + '/tests/gone'); os.chdir(here + '/tests/gone'); os.rmdir(here + '/tests/gone')
+    elif i % 20 == 0:
+        os.chdir(os.path.join(here, random.choice([*places, 'data', '.'])))
+    call, path, at = random.choice(calls), name(), random.choice([*fds, None, None])
+    libc.prctl(15, b'call%d' % i, 0, 0, 0)
+    told.append([calls.index(call), path, tried(call, path, at)])
+say(told)
+"""
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_the_kernel_refused_is_named_whatever_the_name(place_of_links, seed):
+    r = guard(place_of_links, PYTHON, "-c", PRELUDE + RANDOM, seed)
+    named = {v["comm"] for v in r.doc["violations"]}
+    refused = [i for i, (_, _, answer) in enumerate(r.answer) if answer == "EROFS"]
+    wrong = [(i, call, "named" if f"call{i}" in named else "not named") for i, call in enumerate(r.answer)
+             if (f"call{i}" in named) != (i in refused) and call[2] != "EXDEV"]  # which a rename is between two mounts
+    assert not wrong, wrong
+    assert len(refused) > 20 and r.doc["violations_total"] >= len(refused)
+
+
+@pytest.fixture
+def place_of_links():
+    top = pathlib.Path("/var/tmp") / f"links-{os.getpid()}-{time.monotonic_ns()}"
+    for name in ["tests", "data/deep", "empty"]:
+        (top / name).mkdir(parents=True)
+    for name in ["config.toml", "data/deep/x"]:
+        (top / name).write_text("keep")
+    yield top
+    assert (top / "config.toml").read_text() == "keep" and (top / "data/deep/x").read_text() == "keep"
+    shutil.rmtree(top)

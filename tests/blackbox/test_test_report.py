@@ -124,6 +124,20 @@ def test_the_page_of_a_clean_run(project):
     assert r.rc == 0 and "No write was refused." in page.text and "by-file" not in page.rows
 
 
+def test_the_page_does_not_say_what_nobody_knows(project):
+    """A name in memory that only its own process can read."""
+    code = """
+import ctypes, mmap
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+at = libc.mmap(None, 4096, mmap.PROT_WRITE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
+ctypes.memmove(at, b'config.toml', 12)
+assert libc.open(ctypes.c_void_p(at), 1) < 0
+"""
+    r, page = page_of(project, code)
+    assert "No write was refused." not in page.text and "1 calls" in page.text, r.told()
+
+
 def test_the_page_names_tests(suite):
     r = run_test(suite, "--report", "tests/r.html", "--", *PYTEST, env={"HOME": f"{suite}/home"}, code=1)
     page = Page((suite / "tests/r.html").read_text())

@@ -160,3 +160,22 @@ def test_guard_mode_changes_nothing_outside(refusing, mine):
                  CHANGES.format(path=str(path), unlink=True), cwd=mine / "cwd")
     assert set(r.answer) <= {"EACCES", "EPERM"}, r.answer
     applied(r, "filesystem")
+
+
+def test_guard_mode_names_what_proc_leads_to(refusing, mine):
+    """The listener sees the same /proc, in which it is another process."""
+    path = own(mine / "f")
+    (mine / "cwd").mkdir()
+    if ROOT:
+        os.chown(mine / "cwd", UID, UID)
+    code = f"""
+fd, high = os.open({str(path)!r}, os.O_RDONLY), 700
+os.dup2(fd, high)
+for name in [f'/dev/fd/{{fd}}', f'/dev/fd/{{high}}', f'/proc/self/fd/{{high}}', f'/proc/{{os.getpid()}}/fd/{{high}}',
+             '/proc/self/cwd/../f', '/proc/thread-self/cwd/../f']:
+    try: open(name, 'w')
+    except PermissionError: pass
+"""
+    r = refusing("--profile", "limits", "--nofile", "1024", "--", PYTHON, "-c", PRELUDE + code, cwd=mine / "cwd")
+    assert r.doc["violations_total"] == 6 and {v["path"] for v in r.doc["violations"]} == {str(path)}, r.told()
+    assert path.read_text() == "secret"

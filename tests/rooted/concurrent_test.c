@@ -9,6 +9,7 @@
 #include "base/sha256.h"
 #include "fixture.h"
 #include "harness.h"
+#include "rooted/guard.h"
 
 #define THREADS 4
 #define SIZE ((size_t)512 * 1024)
@@ -96,6 +97,117 @@ TEST(loses_no_patch_of_several_writers)
         pthread_join(threads[i], NULL);
     CHECK_INT(strlen(host_read(host(&f, forms, "a"))), THREADS * PATCHES);
     fixture_close(&f);
+}
+
+/* Another thread puts a whole file in the place of the one that is being patched. */
+static int (*put_other)(struct cordon_root_error *err);
+static atomic_bool other_done;
+static pthread_t other;
+
+static int by_rename(struct cordon_root_error *err)
+{
+    return cordon_root_rename(f.root, "other", "a", err);
+}
+
+static int by_move(struct cordon_root_error *err)
+{
+    return cordon_root_move(f.root, "other", "a", true, err);
+}
+
+static int by_cp(struct cordon_root_error *err)
+{
+    return cordon_root_cp(f.root, "other", "a", NULL, err);
+}
+
+static int by_write(struct cordon_root_error *err)
+{
+    return cordon_root_write_file(f.root, "a", "other", 5, false, err);
+}
+
+static void *run_other(void *arg)
+{
+    struct cordon_root_error *err = malloc(sizeof *err);
+    CHECK(put_other(err) == 0);
+    free(err);
+    other_done = true;
+    return arg;
+}
+
+static const char *moment; /* "commit": the patch has been accepted */
+
+/* Then the other one begins, and has long enough, if nothing holds it up. */
+static void start_other(const char *point)
+{
+    if (strcmp(point, moment) != 0 || other != 0)
+        return;
+    CHECK(pthread_create(&other, NULL, run_other, NULL) == 0);
+    for (int i = 0; i < 100 && !other_done; i++)
+        usleep(2000);
+}
+
+static void await_other(const char *point)
+{
+    moment = point;
+    other_done = false;
+    other = 0;
+    guard_hook = start_other;
+}
+
+TEST(puts_no_patch_over_a_file_that_came_after_its_check)
+{
+    int (*const ways[])(struct cordon_root_error *err) = {by_write, by_rename, by_move, by_cp};
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        char hash[65];
+        fixture_open(&f, 0);
+        host_write(host(&f, forms, "a"), "old");
+        host_write(host(&f, forms, "other"), "other");
+        sha256_hex("old", 3, hash);
+        put_other = ways[i];
+        await_other("commit");
+        WORKS(&f, cordon_root_write_patch(f.root, "a", "[[[[1,\"x\"]],0,0,0,1]]", 21, hash, false, &f.err));
+        pthread_join(other, NULL);
+        guard_hook = NULL;
+        CHECK_HOST(host(&f, forms, "a"), "other");
+        fixture_close(&f);
+    }
+}
+
+static int by_other_name(struct cordon_root_error *err)
+{
+    return cordon_root_write_file(f.root, "twin", "longer by far", 13, false, err);
+}
+
+static int by_truncate(struct cordon_root_error *err)
+{
+    return cordon_root_truncate(f.root, "twin", 20, err);
+}
+
+static int by_copy(struct cordon_root_error *err)
+{
+    return cordon_root_copy_file(f.root, "c", "twin", err);
+}
+
+/* A file with two names is written in place, and a writer under the other name must not be cut by this one's end. */
+TEST(cuts_no_writer_under_another_name)
+{
+    static const char *const wanted[] = {"longer by far", "short", "copied over it"};
+    int (*const ways[])(struct cordon_root_error *err) = {by_other_name, by_truncate, by_copy};
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        fixture_open(&f, CORDON_ROOT_ALLOW_HARDLINK);
+        host_write(host(&f, forms, "a"), "the old content");
+        host_write(host(&f, forms, "c"), "copied over it");
+        CHECK(link(host(&f, forms, "a"), host(&f, forms, "twin")) == 0);
+        put_other = ways[i];
+        await_other("cut");
+        WORKS(&f, write_text(&f, "a", "short"));
+        pthread_join(other, NULL);
+        guard_hook = NULL;
+        CHECK_HOST(host(&f, forms, "a"), wanted[i]);
+        struct cordon_root_stat st;
+        WORKS(&f, cordon_root_stat(f.root, "a", &st, &f.err));
+        CHECK_INT(st.size, ways[i] == by_truncate ? 20 : strlen(wanted[i]));
+        fixture_close(&f);
+    }
 }
 
 static atomic_uint winners, losers;

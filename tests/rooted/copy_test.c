@@ -1,5 +1,6 @@
 /* Copies of files, trees and lists. */
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -113,6 +114,27 @@ EVERYWHERE(copies_trees)
     CHECK(lstat(host(f, form, "deref/l"), &st) == 0 && S_ISREG(st.st_mode));
     host_symlink("..", host(f, form, "s/t/up"));
     FAILS(f, cordon_root_cp(f->root, at(form, "s"), at(form, "deref2"), &o, &f->err), "ELOOP");
+}
+
+static const char *others, *wanted;
+
+/* Somebody else saves a file under the name that the copy was to get; then the copy is stopped. */
+static int take_the_name(void *user, uint64_t entries, uint64_t bytes)
+{
+    (void)user, (void)entries, (void)bytes;
+    CHECK(rename(others, wanted) == 0);
+    return 1;
+}
+
+EVERYWHERE(removes_nothing_of_others_when_a_copy_ends_early)
+{
+    const struct cordon_root_cp_options o = {.size = sizeof o, .progress = take_the_name};
+    host_write(host(f, form, "a"), "A");
+    host_write(host(f, form, "others"), "theirs");
+    others = host(f, form, "others");
+    wanted = host(f, form, "b");
+    FAILS(f, cordon_root_cp(f->root, at(form, "a"), at(form, "b"), &o, &f->err), "ECANCELED");
+    CHECK_HOST(host(f, form, "b"), "theirs");
 }
 
 EVERYWHERE(copies_lists_and_preserves_times)

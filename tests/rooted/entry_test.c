@@ -97,6 +97,25 @@ EVERYWHERE(renames_and_moves)
     FAILS(f, cordon_root_rename(f->root, at(form, ""), at(form, "x"), &f->err), "EPERM");
 }
 
+/* The destination would take the source along: overwriting it would leave neither. */
+EVERYWHERE(replaces_no_directory_by_what_lies_in_it)
+{
+    host_mkdir(host(f, form, "d"));
+    host_mkdir(host(f, form, "d/e"));
+    host_mkdir(host(f, form, "d/e/sub"));
+    host_write(host(f, form, "d/e/sub/x"), "X");
+    host_write(host(f, form, "d/file"), "F");
+    host_symlink("d/e", host(f, form, "l"));
+    static const char *const sources[] = {"d/e", "d/file", "d/e/sub/x", "l/sub"};
+    for (size_t i = 0; i < sizeof sources / sizeof sources[0]; i++) {
+        FAILS(f, cordon_root_move(f->root, at(form, sources[i]), at(form, "d"), true, &f->err), "ENOTEMPTY");
+        CHECK_HOST(host(f, form, "d/e/sub/x"), "X");
+        CHECK_HOST(host(f, form, "d/file"), "F");
+    }
+    WORKS(f, cordon_root_move(f->root, at(form, "d"), at(form, "d"), true, &f->err));
+    CHECK_HOST(host(f, form, "d/file"), "F");
+}
+
 EVERYWHERE(lists_directories)
 {
     host_write(host(f, form, "b.txt"), "12");

@@ -1,9 +1,11 @@
 /* Links that stay inside, and the gates of link and symlink. */
+#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "fixture.h"
 #include "harness.h"
+#include "rooted/guard.h"
 
 EVERYWHERE(follows_links_that_stay_inside)
 {
@@ -101,4 +103,27 @@ EVERYWHERE(links_when_the_gates_are_open)
         OUTSIDE(f, cordon_root_link(f->root, at(form, "escd/file"), at(form, "s"), &f->err));
         OUTSIDE(f, cordon_root_link(f->root, at(form, "a"), at(form, "escd/x"), &f->err));
     }
+}
+
+static const char *others, *linked;
+
+static void take_the_name(const char *point)
+{
+    if (strcmp(point, "linked") == 0)
+        CHECK(rename(others, linked) == 0);
+}
+
+EVERYWHERE(takes_back_no_link_that_somebody_has_replaced)
+{
+    f->options.flags |= CORDON_ROOT_ALLOW_HARDLINK;
+    fixture_reopen(f);
+    host_write(host(f, form, "a"), "A");
+    host_write(host(f, form, "others"), "theirs");
+    others = host(f, form, "others");
+    linked = host(f, form, "b");
+    guard_hook = take_the_name;
+    FAILS(f, cordon_root_link(f->root, at(form, "a"), at(form, "b"), &f->err), "ESTALE");
+    guard_hook = NULL;
+    CHECK_HOST(host(f, form, "b"), "theirs");
+    CHECK_HOST(host(f, form, "a"), "A");
 }

@@ -93,6 +93,28 @@ TEST(sends_patches_from_what_was_last_told_and_from_nothing_after_a_delete)
     fixture_close(&f);
 }
 
+/* A checkout, or whoever moves a directory away and makes another one. */
+TEST(follows_the_path_to_another_directory)
+{
+    struct fixture f;
+    fixture_open(&f, 0);
+    host_mkdir(host(&f, forms, "d"));
+    host_write(host(&f, forms, "d/a"), "one");
+    WORKS(&f, cordon_root_sync_fs_watch(f.root, "d/a", true, &f.err));
+    CHECK(rename(host(&f, forms, "d"), host(&f, forms, "away")) == 0);
+    WORKS(&f, cordon_root_sync_fs_watch(f.root, "d/a", true, &f.err));
+    expect(&f, "delete", "d/a", "");
+    host_mkdir(host(&f, forms, "d"));
+    host_write(host(&f, forms, "d/a"), "two");
+    WORKS(&f, cordon_root_sync_fs_watch(f.root, "d/a", true, &f.err));
+    expect(&f, "change", "d/a", "two");
+    host_write(host(&f, forms, "d/a"), "three");
+    expect(&f, "change", "d/a", "three");
+    host_write(host(&f, forms, "away/a"), "nobody listens");
+    nothing(&f);
+    fixture_close(&f);
+}
+
 TEST(keeps_256_paths_and_drops_the_oldest)
 {
     struct fixture f;

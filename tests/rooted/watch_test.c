@@ -177,6 +177,53 @@ TEST(bounds_its_queue)
     fixture_close(&f);
 }
 
+/* How many events the kernel keeps for somebody who does not read them. */
+static unsigned kernel_queue(void)
+{
+    unsigned size = 0;
+    FILE *in = fopen("/proc/sys/fs/inotify/max_queued_events", "r");
+    if (in == NULL || fscanf(in, "%u", &size) != 1)
+        size = 0;
+    if (in != NULL)
+        fclose(in);
+    if (size == 0 || size > 65536)
+        test_skip("the kernel's queue is not known, or larger than a test should fill");
+    return size;
+}
+
+TEST(finds_out_what_happened_when_the_kernel_lost_events)
+{
+    struct fixture f;
+    const unsigned size = kernel_queue();
+    fixture_open(&f, 0);
+    host_write(host(&f, forms, "becomes-dir"), "x");
+    host_mkdir(host(&f, forms, "becomes-file"));
+    host_write(host(&f, forms, "goes"), "x");
+    host_write(host(&f, forms, "stays"), "x");
+    struct cordon_root_watch *w = start(&f, "", (struct cordon_root_watch_options){0});
+    const char *dir = host(&f, forms, "noise");
+    for (unsigned i = 0; i <= size / 2; i++)
+        CHECK(mkdir(dir, 0755) == 0 && rmdir(dir) == 0);
+    CHECK(unlink(host(&f, forms, "becomes-dir")) == 0 && unlink(host(&f, forms, "goes")) == 0);
+    CHECK(rmdir(host(&f, forms, "becomes-file")) == 0);
+    host_mkdir(host(&f, forms, "becomes-dir"));
+    host_write(host(&f, forms, "becomes-file"), "x");
+    host_write(host(&f, forms, "comes"), "x");
+    unsigned seen = 0;
+    static const char *const wanted[] = {"unlink becomes-dir", "addDir becomes-dir", "unlinkDir becomes-file",
+                                         "add becomes-file", "unlink goes", "add comes"};
+    for (const char *event; *(event = next(&f, w, 1000)) != '\0';) {
+        for (unsigned i = 0; i < 6; i++)
+            seen |= strcmp(event, wanted[i]) == 0 ? 1u << i : 0;
+    }
+    for (unsigned i = 0; i < 6; i++) {
+        if ((seen & 1u << i) == 0)
+            test_fail(__FILE__, __LINE__, "nobody said: %s", wanted[i]);
+    }
+    cordon_root_watch_close(w);
+    fixture_close(&f);
+}
+
 TEST(waits_until_a_file_is_stable)
 {
     struct fixture f;
