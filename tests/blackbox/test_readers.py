@@ -1,14 +1,22 @@
 """Readers that are slow or do not read at all, and what cordon writes to."""
+import contextlib
 import fcntl
 import json
 import os
+import pathlib
 import signal
 import stat
 import subprocess
+import time
 
 import pytest
 
-from support import BIN, ENV, ROOT, check_document, cordon
+from support import BIN, ENV, PYTHON, ROOT, check_document, cordon, eventually, pids_with
+
+def exact_arguments(pid):
+    with contextlib.suppress(OSError):
+        return pathlib.Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8", errors="replace").split("\0")[:-1]
+
 
 MUCH = ["--", "head", "-c", "300000", "/dev/zero"]
 
@@ -37,7 +45,31 @@ def test_wall_limit_with_a_stuck_reader(command):
     assert with_stuck_reader(["--wall", "1s", "--grace", "200ms", *command]) == 124
 
 
-@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_wall_limit_with_a_stuck_reader_of_refused_writes(place):
+    """Who is told of them reads nothing: the run ends all the same, and the rest is said afterwards."""
+    (place / "in").mkdir(mode=0o777)
+    (place / "p").write_text('{"version": 1, "extends": "limits", "fs": {"private_tmp": false}}')
+    mark = f"{time.time()}"
+    code = f"""
+import os
+for i in range(600):
+    try: open('../' + 'x' * 200 + str(i), 'w')
+    except OSError: pass
+os.execvp('sleep', ['sleep', '{mark}'])"""
+    runs = lambda: any(exact_arguments(pid) == ["sleep", mark] for pid in pids_with(mark))
+    with subprocess.Popen([BIN, "run", "--policy", place / "p", "--wall", "4s", "--grace", "0", "--", PYTHON, "-c", code],
+                          env=ENV, cwd=place / "in", stdin=subprocess.DEVNULL, stderr=subprocess.PIPE) as p:
+        try:
+            assert eventually(runs, 20) and eventually(lambda: not runs(), 20), "it goes on beyond its limit"
+            err = p.stderr.read()
+            assert p.wait(20) == 124
+        finally:
+            p.kill()
+    assert err.count(b"TEST_SANDBOX_VIOLATION: ") == 600 and b"wall time of 4000 ms reached" in err
+
+
+@pytest.mark.parametrize("options", [[], ["--json"], ["--stdout-file", "/dev/null", "--result", "/dev/stdout"]],
+                         ids=["output", "json", "result"])
 @pytest.mark.parametrize("sig", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_with_a_stuck_reader(options, sig):
     rc = with_stuck_reader([*options, "--wall", "60s", "--grace", "200ms", *MUCH], [sig])
