@@ -97,7 +97,7 @@ static struct cordon_sandbox *make(char *const argv[], const char *trace_id, str
 
 static int check(const struct cordon_policy *policy, char *const argv[], struct cordon_error *err)
 {
-    if (argv == NULL || argv[0] == NULL)
+    if (argv == NULL || argv[0] == NULL || argv[0][0] == '\0')
         return err_set(err, CORDON_ERROR_USAGE, CORDON_LAYER_PROCESS, EINVAL, "run", "an empty command");
     return argument_need(policy, "no policy", err);
 }

@@ -204,6 +204,10 @@ def test_tools(home, root):
     assert found.code == 0 and b"a.c" in found.stdout and not found.truncated
     with pytest.raises(OSError):
         root.tool("find", "", options=["-exec", "id", ";"])
+    for timeout in (0, -1, float("nan")):  # would mean the cap
+        with pytest.raises(ValueError, match="no time limit"):
+            root.tool("find", "", timeout=timeout)
+    assert root.tool("find", "", timeout=3).code == 0
 
 
 class Watched:

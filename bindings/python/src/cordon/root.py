@@ -14,6 +14,7 @@ from typing import Any, Callable, Iterator, List, Optional, Sequence, Union
 
 from . import _root_library as native
 from ._library import library, strings
+from .policy import milliseconds
 
 PathLike = Union[str, "os.PathLike[str]"]
 Progress = Callable[[int, int], bool]
@@ -519,7 +520,7 @@ class Root:
         words = [_bytes(word) for word in args]
         flat = [_bytes(word) for word in options]
         asked = native.ToolOptions(size=ctypes.sizeof(native.ToolOptions), option_count=len(flat),
-                                   timeout_ms=timeout * 1000 if timeout is not None else 0,
+                                   timeout_ms=milliseconds(timeout) if timeout is not None else 0,
                                    max_output=_whole(max_output))
         asked.options = ctypes.cast(strings(flat), ctypes.POINTER(ctypes.c_char_p))
         asked.cwd = _bytes(cwd) if cwd is not None else None
