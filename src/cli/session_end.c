@@ -163,6 +163,8 @@ int session_conclude(struct session *s, int status)
     allow_signals(); /* then what a reader may be slow to take */
     if (s->tell_violations)
         violation_say_rest(&s->notes, &s->result.violations);
+    if (s->summary != NULL)
+        s->summary(s);
     report_errors(s);
     if (r == 0 && s->options.result != NULL && s->document.direct)
         r = write_result(s, &document);

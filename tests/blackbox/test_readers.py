@@ -76,6 +76,26 @@ def test_a_signal_with_a_stuck_reader(options, sig):
     assert rc in (128 + sig, -sig), "it hangs" if rc is None else rc
 
 
+def test_a_stuck_reader_of_a_summary(place):
+    """It is said when all files are there, and by a program that a signal ends."""
+    (place / "tests").mkdir(mode=0o777)
+    script = "echo x >real; head -c 300000 /dev/zero >&2"
+    with subprocess.Popen([BIN, "test", "--root", place, "--result", place / "tests/r.json", "--", "sh", "-c", script],
+                          env=ENV, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE) as p:
+        try:
+            with pytest.raises(subprocess.TimeoutExpired):
+                p.wait(1.5)
+            p.send_signal(signal.SIGTERM)  # no more patience with what the command wrote
+            assert eventually((place / "tests/r.json").exists, 10), "the summary came first"
+            with pytest.raises(subprocess.TimeoutExpired):
+                p.wait(0.5)
+            p.send_signal(signal.SIGTERM)
+            assert p.wait(10) == -signal.SIGTERM
+        finally:
+            p.kill()
+    assert json.loads((place / "tests/r.json").read_text())["violations"][0]["path"] == f"{place}/real"
+
+
 def test_a_payload_that_ended_in_time_is_no_timeout(place):
     read, write = os.pipe()
     with subprocess.Popen([BIN, "run", "--wall", "2s", "--result", place / "r.json", "--", "head",
