@@ -24,6 +24,7 @@ NEEDS = [
     ("blackbox/test_limits.py::*p11*", ["open_files"]),
     ("blackbox/test_limits.py::*tmp*", ["filesystem"]),
     ("blackbox/test_limits.py::*sampled_memory*", ["memory", "filesystem"]),
+    ("blackbox/test_limits.py::*counts_once*", ["memory", "filesystem"]),
     ("blackbox/test_filesystem.py::*", ["filesystem"]),
     ("blackbox/test_identity.py::*", ["privileges", "filesystem"]),
     ("blackbox/test_network.py::*", ["network", "filesystem"]),
@@ -84,6 +85,7 @@ NATIVE = "it looks at native's own layers"
 LACKS = {
     "bwrap": [
         ("blackbox/test_switches.py::*", NATIVE),
+        ("blackbox/test_limits.py::*mapped_file*", "shared memory that is in no tmpfs can be had there, and is added"),
         ("blackbox/test_results.py::test_p15_fields", "it wants the name native"),
         ("blackbox/test_filesystem.py::test_a_directory_that_was_entered*", "bwrap says it in its own words"),
         ("blackbox/test_filesystem.py::test_messages_name*", "bwrap says it in its own words"),

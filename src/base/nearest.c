@@ -37,7 +37,7 @@ const char *nearest_word(const char *wrong, const char *const *first, size_t cou
 {
     const char *best = NULL;
     const size_t letters = strlen(wrong + strspn(wrong, "-"));
-    size_t best_distance = letters < 3 ? 2 : letters / 3 + 1; /* further away is another word, not a slip */
+    size_t best_distance = letters < 4 ? 2 : letters / 3 + 2; /* further away is another word, not a slip */
     for (size_t i = 0; i < count; i++) {
         const char *name = *(const char *const *)(const void *)((const char *)first + i * stride);
         size_t distance = nearest_distance(wrong, name);

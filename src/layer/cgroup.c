@@ -137,6 +137,14 @@ static int limit_cpu(struct layer_cgroup *self, uint64_t quota_us, struct cordon
     return limit(group, "cpu.max", quota_us, &self->cpu_quota_us, err);
 }
 
+static int open_cpu(struct layer_cgroup *self, struct cordon_error *err)
+{
+    const struct layer_cgroup_group *group = &self->groups[self->of[CGROUP_CPUACCT]];
+    const char *file = group->version == CGROUP_V2 ? "cpu.stat" : "cpuacct.usage";
+    self->cpu_fd = openat(group->dir_fd, file, O_RDONLY | O_CLOEXEC);
+    return self->cpu_fd < 0 ? fail(err, errno, "open", group->path, file) : 0;
+}
+
 /*
  * Makes room in the own group of v2: this process goes into a leaf, because a group with processes
  * cannot pass controllers on. The shared lock tells the last run of this process to undo it.
@@ -260,6 +268,8 @@ static int build(struct layer_cgroup *self, const struct host_cgroup *host,
         r = limit_memory(self, want->mem_bytes, err);
     if (r == 0 && wanted[CGROUP_PIDS])
         r = limit(&self->groups[self->of[CGROUP_PIDS]], "pids.max", want->pids, &self->pids, err);
+    if (r == 0 && wanted[CGROUP_CPUACCT])
+        r = open_cpu(self, err);
     if (r == 0 && wanted[CGROUP_CPU])
         r = limit_cpu(self, want->cpu_quota_us, err);
     return r;
@@ -311,6 +321,7 @@ static void remove_dir(const char *path)
 
 void layer_cgroup_release(struct layer_cgroup *self)
 {
+    fd_close(&self->cpu_fd);
     fd_close(&self->oom_fd);
     for (unsigned i = 0; i < self->group_count; i++) {
         fd_close(&self->groups[i].procs_fd);

@@ -37,6 +37,7 @@ struct layer_cgroup {
     /* What was read back; PARSE_UNLIMITED (0 for the quota) where nothing was asked. */
     uint64_t mem_bytes, pids, cpu_quota_us;
 
+    int cpu_fd; /* owned; where cpu time is counted; -1: nobody asked. Open all the time: nothing may keep us from looking */
     int oom_fd; /* owned; -1: the kernel offers none */
     bool oom_seen;
 
@@ -49,6 +50,7 @@ struct layer_cgroup {
     ((struct layer_cgroup){.of = {-1, -1, -1, -1},                   \
                            .mem_bytes = PARSE_UNLIMITED,             \
                            .pids = PARSE_UNLIMITED,                  \
+                           .cpu_fd = -1,                             \
                            .oom_fd = -1,                             \
                            .own_fd = -1})
 
@@ -102,6 +104,9 @@ bool layer_cgroup_oom_seen(struct layer_cgroup *self);
 
 /* Counters of controllers that are not prepared are CGROUP_UNKNOWN. 0 or -errno. */
 int layer_cgroup_usage(const struct layer_cgroup *self, struct cgroup_usage *out);
+
+/* The cpu time of all, if it was asked for; 0 or -errno. */
+int layer_cgroup_cpu(const struct layer_cgroup *self, uint64_t *usec);
 
 /* Ends every process inside, and waits for that, bounded. 0, or -EBUSY if some still live. */
 int layer_cgroup_kill(const struct layer_cgroup *self);

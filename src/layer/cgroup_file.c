@@ -35,8 +35,7 @@ int cgroup_write_u64(int dir_fd, const char *name, uint64_t value)
     return cgroup_write(dir_fd, name, text);
 }
 
-/* A number up to a blank or the end; "max" too. */
-static int number_at(const char *p, uint64_t *out)
+int cgroup_number(const char *p, uint64_t *out)
 {
     if (strncmp(p, "max", 3) == 0) {
         *out = UINT64_MAX;
@@ -68,14 +67,14 @@ int cgroup_exchange_u64(int dir_fd, const char *name, uint64_t value, uint64_t *
     if (n < 0)
         return -errno;
     text[n] = '\0';
-    return number_at(text, in_force);
+    return cgroup_number(text, in_force);
 }
 
 int cgroup_read_u64(int dir_fd, const char *name, uint64_t *out)
 {
     char text[CGROUP_FILE_SIZE];
     ssize_t n = cgroup_read(dir_fd, name, text);
-    return n < 0 ? (int)n : number_at(text, out);
+    return n < 0 ? (int)n : cgroup_number(text, out);
 }
 
 int cgroup_find_key(const char *text, const char *key, uint64_t *out)
@@ -83,7 +82,7 @@ int cgroup_find_key(const char *text, const char *key, uint64_t *out)
     const size_t len = strlen(key);
     for (const char *line = text; *line != '\0';) {
         if (strncmp(line, key, len) == 0 && line[len] == ' ')
-            return number_at(line + len + 1, out);
+            return cgroup_number(line + len + 1, out);
         const char *end = strchr(line, '\n');
         if (end == NULL)
             break;

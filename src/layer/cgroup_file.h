@@ -30,5 +30,6 @@ int cgroup_read_u64(int dir_fd, const char *name, uint64_t *out);
 int cgroup_read_key(int dir_fd, const char *name, const char *key, uint64_t *out);
 
 /* Pure parts. */
+int cgroup_number(const char *text, uint64_t *out); /* up to a blank or the end; "max" too */
 int cgroup_find_key(const char *text, const char *key, uint64_t *out);
 bool cgroup_has_word(const char *text, const char *word); /* words between blanks or newlines */

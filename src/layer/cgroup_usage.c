@@ -74,14 +74,22 @@ static int memory_usage(const struct layer_cgroup_group *group, struct cgroup_us
     return r;
 }
 
-static int cpu_usage(const struct layer_cgroup_group *group, struct cgroup_usage *out)
+int layer_cgroup_cpu(const struct layer_cgroup *self, uint64_t *usec)
 {
+    const struct layer_cgroup_group *group = group_of(self, CGROUP_CPUACCT);
+    char text[CGROUP_FILE_SIZE];
+    if (group == NULL)
+        return -ENODATA;
+    const ssize_t n = pread(self->cpu_fd, text, sizeof text - 1, 0);
+    if (n < 0)
+        return -errno;
+    text[n] = '\0';
     if (group->version == CGROUP_V2)
-        return cgroup_read_key(group->dir_fd, "cpu.stat", "usage_usec", &out->cpu_usec);
+        return cgroup_find_key(text, "usage_usec", usec);
     uint64_t ns = 0;
-    int r = cgroup_read_u64(group->dir_fd, "cpuacct.usage", &ns);
+    int r = cgroup_number(text, &ns);
     if (r == 0)
-        out->cpu_usec = ns / 1000;
+        *usec = ns / 1000;
     return r;
 }
 
@@ -90,12 +98,11 @@ int layer_cgroup_usage(const struct layer_cgroup *self, struct cgroup_usage *out
     struct cgroup_usage usage = {CGROUP_UNKNOWN, CGROUP_UNKNOWN, CGROUP_UNKNOWN, CGROUP_UNKNOWN};
     const struct layer_cgroup_group *memory = group_of(self, CGROUP_MEMORY);
     const struct layer_cgroup_group *pids = group_of(self, CGROUP_PIDS);
-    const struct layer_cgroup_group *cpu = group_of(self, CGROUP_CPUACCT);
     int r = memory == NULL ? 0 : memory_usage(memory, &usage);
     if (r == 0 && pids != NULL)
         r = optional(cgroup_read_key(pids->dir_fd, "pids.events", "max", &usage.pids_denied));
-    if (r == 0 && cpu != NULL)
-        r = cpu_usage(cpu, &usage);
+    if (r == 0 && self->cpu_fd >= 0)
+        r = layer_cgroup_cpu(self, &usage.cpu_usec);
     if (r == 0)
         *out = usage;
     return r;

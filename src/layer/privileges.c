@@ -14,29 +14,38 @@ static int fail(struct cordon_error *err, enum cordon_layer layer, long r, const
 
 static const char *rlimit_name(int resource)
 {
-    return resource == RLIMIT_NOFILE  ? "RLIMIT_NOFILE"
-           : resource == RLIMIT_NPROC ? "RLIMIT_NPROC"
-           : resource == RLIMIT_CPU   ? "RLIMIT_CPU"
-                                      : "RLIMIT_CORE";
+    return resource == RLIMIT_NOFILE    ? "RLIMIT_NOFILE"
+           : resource == RLIMIT_NPROC   ? "RLIMIT_NPROC"
+           : resource == RLIMIT_CPU     ? "RLIMIT_CPU"
+           : resource == RLIMIT_RTPRIO  ? "RLIMIT_RTPRIO"
+           : resource == RLIMIT_NICE    ? "RLIMIT_NICE"
+           : resource == RLIMIT_MEMLOCK ? "RLIMIT_MEMLOCK"
+                                        : "RLIMIT_CORE";
+}
+
+/* `seen` is what holds then. An ordinary caller cannot raise its own hard limit; a lower one is stricter. */
+static long set_limit(int pid, const struct plan_rlimit *want, struct rlimit *seen)
+{
+    struct rlimit set = {.rlim_cur = want->soft, .rlim_max = want->hard};
+    long r = sys_prlimit(pid, want->resource, NULL, seen);
+    if (r < 0)
+        return r;
+    if (set.rlim_max > seen->rlim_max)
+        set.rlim_max = seen->rlim_max;
+    if (set.rlim_cur > set.rlim_max)
+        set.rlim_cur = set.rlim_max;
+    if (set.rlim_cur == seen->rlim_cur && set.rlim_max == seen->rlim_max)
+        return 0;
+    r = sys_prlimit(pid, want->resource, &set, NULL);
+    return r < 0 ? r : sys_prlimit(pid, want->resource, NULL, seen);
 }
 
 int layer_rlimits_apply(const struct plan *plan, int pid, uint32_t *proof, struct cordon_error *err)
 {
     for (size_t i = 0; i < plan->rlimit_count; i++) {
         const struct plan_rlimit *want = &plan->rlimits[i];
-        struct rlimit set = {.rlim_cur = want->soft, .rlim_max = want->hard};
         struct rlimit seen;
-        long r = sys_prlimit(pid, want->resource, NULL, &seen);
-        if (r == 0) {
-            /* An ordinary caller cannot raise its own hard limit; a lower one is stricter. */
-            if (set.rlim_max > seen.rlim_max)
-                set.rlim_max = seen.rlim_max;
-            if (set.rlim_cur > set.rlim_max)
-                set.rlim_cur = set.rlim_max;
-            r = sys_prlimit(pid, want->resource, &set, NULL);
-        }
-        if (r == 0)
-            r = sys_prlimit(pid, want->resource, NULL, &seen);
+        long r = set_limit(pid, want, &seen);
         if (r < 0)
             return fail(err, CORDON_LAYER_RLIMITS, r, "set limit", rlimit_name(want->resource));
         if (want->resource == RLIMIT_NOFILE && seen.rlim_max <= plan->nofile)

@@ -8,9 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/cwd.h"
+#include "base/fd.h"
 #include "layer/cgroup.h"
 #include "layer/mount_table.h"
 #include "sys/landlock.h"
@@ -85,6 +87,19 @@ static bool has_huge_pages(void)
     return found;
 }
 
+/* 1 is above a hard limit of 0, and only 1 stops a handler. */
+static bool has_crash_handler(void)
+{
+    struct rlimit core;
+    char first = '|';
+    if (getrlimit(RLIMIT_CORE, &core) < 0 || core.rlim_max > 0)
+        return false;
+    FD_AUTO fd = open("/proc/sys/kernel/core_pattern", O_RDONLY | O_CLOEXEC);
+    const ssize_t ignored = fd < 0 ? 0 : read(fd, &first, 1);
+    (void)ignored;
+    return first == '|';
+}
+
 uid_t layer_probe_spare_uid(uint32_t random)
 {
     const uid_t usual = SPARE_UID_FIRST + random % ((1u << SPARE_UID_BITS) - 2);
@@ -150,6 +165,7 @@ int layer_probe(struct host *out, struct arena *arena, const struct policy *poli
 
     int groups = getgroups(0, NULL);
     out->groups = groups > 0 ? (unsigned)groups : 0;
+    out->crash_handler = has_crash_handler();
     int abi = sys_landlock_abi();
     out->landlock_abi = abi > 0 ? abi : 0;
     out->cores = cores_of();

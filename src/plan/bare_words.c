@@ -32,7 +32,8 @@ bool plan_bare_details(const struct plan *plan, enum capability c, struct plan_w
                    "outside closed%s", plan_inherited(plan->policy));
     case CAP_PROCESSES:
         return SAY("init killed until it had no child left, while forks were refused; numbers of the "
-                   "host's processes can be asked for, but not signalled");
+                   "host's processes can be asked for, but not signalled%s",
+                   plan->fs_mode == FS_VIEW ? "" : "; their command lines are seen");
     case CAP_IPC:
         return SAY("no unix socket but connected pairs, no System V, no queues, no shared memory by "
                    "name; an own session keyring");
@@ -50,9 +51,9 @@ bool plan_bare_details(const struct plan *plan, enum capability c, struct plan_w
     case CAP_MEMORY:
         if (plan->cgroup.mem_bytes != POLICY_UNLIMITED)
             return false;
-        return SAY("sum of the tree's resident anonymous and shared pages, sampled every 2 to 100 ms: some 64 MiB "
-                   "over the limit are possible; files in the work directory, kernel memory and dropped shared "
-                   "pages are not seen; memfd_create and vmsplice are refused");
+        return SAY("sum of the tree's resident anonymous and shared pages and page tables, sampled every 2 to 100 ms: some "
+                   "64 MiB over the limit are possible; files in the work directory, other kernel memory and dropped shared "
+                   "pages are not seen; memfd_create, vmsplice, splice and sendfile are refused");
     default:
         return false;
     }

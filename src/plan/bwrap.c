@@ -62,9 +62,10 @@ bool plan_bwrap_details(const struct plan *plan, enum capability c, struct plan_
     case CAP_MEMORY:
         if (plan->cgroup.mem_bytes != POLICY_UNLIMITED)
             return false;
-        return SAY("sum of the tree's resident anonymous and shared pages and its tmpfs files, sampled every 2 to 100 ms: some 64 MiB "
-                   "over the limit are possible; kernel memory, inodes and dropped pages of a shared /dev/zero are not seen; "
-                   "memfd_create and vmsplice are refused");
+        return SAY("sum of the tree's resident anonymous and shared pages, page tables and tmpfs files, sampled every 2 to 100 ms: "
+                   "some 64 MiB over the limit are possible; other kernel memory, inodes and dropped pages of a shared "
+                   "/dev/zero are not seen; "
+                   "memfd_create, vmsplice, splice and sendfile are refused");
     default:
         return false;
     }

@@ -127,10 +127,10 @@ static void limit_details(const struct plan *plan, enum capability c, struct pla
         if (plan->cgroup.mem_bytes != POLICY_UNLIMITED)
             SAY("sum of the tree, enforced by the kernel; %s", route(plan, CGROUP_MEMORY));
         else
-            SAY("sum of the tree's resident anonymous and shared pages and its tmpfs files, sampled every 2 to "
-                "100 ms: some 64 MiB over the limit are possible, more by processes with very many mappings; kernel "
+            SAY("sum of the tree's resident anonymous and shared pages, page tables and tmpfs files, sampled every 2 to "
+                "100 ms: some 64 MiB over the limit are possible, more by processes with very many mappings; other kernel "
                 "memory is not counted; memfd_create, "
-                "vmsplice, shmget and shared memory without a file are refused");
+                "vmsplice, splice, sendfile, shmget and shared memory without a file are refused");
         return;
     case CAP_PIDS:
         if (plan->cgroup.pids != POLICY_UNLIMITED)
@@ -251,6 +251,8 @@ void plan_describe(const struct plan *plan, enum capability c, struct plan_words
     else if (!(plan->bare && plan_bare_details(plan, c, out)) &&
              !(plan->bwrap != NULL && plan_bwrap_details(plan, c, out)))
         details(plan, c, out);
+    if (c == CAP_PRIVILEGES && claim->mechanism != NULL && plan->host->crash_handler)
+        add_words(out, "; a crash starts the host's handler, which a limit of 1 on core files stops: the caller's is 0, for good");
     if (c == CAP_OUTPUT && plan->output_bytes > PLAN_CAPTURE_MAX)
         add_words(out, "; a result keeps the first 64 MiB of each stream in any case");
 }

@@ -72,6 +72,8 @@ struct host {
     gid_t gid;
     unsigned groups;  /* supplementary groups of the caller */
     bool raises_limits; /* a program of the caller's may lift its own hard limits; asked by the posix backend alone */
+    bool crash_handler; /* the host runs a program for crashes, and the caller's limit on core files cannot be raised to the
+                           1 that stops it */
     int landlock_abi; /* 0: none */
     struct host_cgroup cgroup;
     unsigned cores;

@@ -9,6 +9,7 @@
 #include "policy/environment.h"
 
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
+#define LOCKED_MAX (8u * 1024 * 1024) /* as the kernel gives it to everybody */
 
 static const char *path_of(char *const *envp)
 {
@@ -50,6 +51,12 @@ static void limit(struct plan *plan, int resource, uint64_t soft, uint64_t hard)
     plan->rlimits[plan->rlimit_count++] = (struct plan_rlimit){resource, soft, hard};
 }
 
+/* Somebody must get his turn in time to keep it. */
+static bool is_watched(const struct plan *plan)
+{
+    return plan->wall_ms != POLICY_UNLIMITED || plan->cpu_ms != POLICY_UNLIMITED || plan->mem_bytes != POLICY_UNLIMITED;
+}
+
 static void rlimits(struct plan_build *b)
 {
     struct plan *plan = b->plan;
@@ -70,6 +77,12 @@ static void rlimits(struct plan_build *b)
         uint64_t seconds = plan->cpu_ms / 1000 + 1;
         limit(plan, RLIMIT_CPU, seconds, seconds + 1);
     }
+    if (is_watched(plan) && !plan_portable(plan)) { /* a caller who may go before others does not pass that on */
+        limit(plan, RLIMIT_RTPRIO, 0, 0);
+        limit(plan, RLIMIT_NICE, 0, 0);
+    }
+    if (plan->watch_memory) /* what is locked of a file cannot be taken back, and is in no sum */
+        limit(plan, RLIMIT_MEMLOCK, LOCKED_MAX, LOCKED_MAX);
 }
 
 static const char *work_directory(struct plan_build *b)

@@ -69,7 +69,7 @@ struct plan_hide {
     bool overlay;          /* the tree is read-only: an overlay hides; else names are covered one by one */
 };
 
-#define PLAN_MAX_RLIMITS 6
+#define PLAN_MAX_RLIMITS 8
 #define PLAN_HOSTNAME "cordon"
 
 /* One claim of the ledger, before it is proven. */

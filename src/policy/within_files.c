@@ -34,10 +34,17 @@ static bool overlap(const char *a, const char *b)
     return a[0] == '\0' || b[0] == '\0' || policy_path_beneath(a, b) || policy_path_beneath(b, a);
 }
 
+/* One that may be missing does not stand for one that must be there: the run would go on without it. */
+static bool as_surely(const struct policy_bind *wanted, const struct policy_bind *granted)
+{
+    return !wanted->optional || granted->optional;
+}
+
 static bool has_bind(const struct policy_binds *list, const struct policy_bind *bind)
 {
     for (size_t i = 0; i < list->count; i++) {
-        if (strcmp(list->items[i].host, bind->host) == 0 && strcmp(list->items[i].sandbox, bind->sandbox) == 0)
+        const struct policy_bind *have = &list->items[i];
+        if (strcmp(have->host, bind->host) == 0 && strcmp(have->sandbox, bind->sandbox) == 0 && as_surely(have, bind))
             return true;
     }
     return false;
@@ -107,10 +114,11 @@ static bool readable(const struct policy *p, const struct policy *ceiling, const
     return ceiling->fs_mode == FS_GUARD && guard_shows(ceiling, wanted->host) && covers(p, ceiling, &whole, wanted);
 }
 
-static bool has_read_only(const struct policy *p, const char *host, const struct policy_bind *tree)
+static bool has_read_only(const struct policy *p, const struct policy_bind *kept, const struct policy_bind *tree)
 {
     for (size_t i = 0; i < p->ro.count; i++) {
-        if (strcmp(p->ro.items[i].host, host) == 0 && same_place(&p->ro.items[i], tree))
+        const struct policy_bind *have = &p->ro.items[i];
+        if (strcmp(have->host, kept->host) == 0 && same_place(have, tree) && as_surely(have, kept))
             return true;
     }
     return false;
@@ -128,7 +136,7 @@ static bool respects_read_only(const struct policy *p, const struct policy *ceil
         if (!policy_path_beneath(kept->host, granted->host) || !same_place(kept, granted))
             continue;
         if (policy_path_beneath(kept->host, wanted->host)) {
-            if (!has_read_only(p, kept->host, wanted))
+            if (!has_read_only(p, kept, wanted))
                 return false;
         } else if (policy_path_beneath(wanted->host, kept->host)) {
             return false;

@@ -5,6 +5,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "supervisor/events.h"
 #include "sys/process.h"
 
@@ -37,7 +38,7 @@ void clock_begin(struct supervisor *s)
 void clock_ask_to_end(struct supervisor *s, int sig)
 {
     unsigned char byte = (unsigned char)sig;
-    if (s->plan->grace_ms == 0 || write(s->spawn.control, &byte, 1) != 1)
+    if (s->plan->grace_ms == 0 || fd_write_quietly(s->spawn.control, &byte, 1) != 1)
         supervisor_kill(s);
     else
         s->kill_us = sys_now_us() + s->plan->grace_ms * 1000;
@@ -45,17 +46,18 @@ void clock_ask_to_end(struct supervisor *s, int sig)
 
 static void look_at_cpu(struct supervisor *s, uint64_t now)
 {
-    struct cgroup_usage usage;
+    uint64_t used = 0;
     const uint64_t most = s->plan->cpu_ms * 1000;
-    if (layer_cgroup_usage(&s->cgroup, &usage) < 0 || usage.cpu_usec == CGROUP_UNKNOWN)
-        return;
-    if (usage.cpu_usec >= most) {
-        s->cpu_hit = true;
+    const int r = layer_cgroup_cpu(&s->cgroup, &used);
+    if (r < 0) /* which is not "little" */
+        supervisor_fail(s, -r, "watch memory and cpu time", "the cgroup");
+    s->cpu_hit = used >= most;
+    if (r < 0 || s->cpu_hit) {
         supervisor_kill(s);
         s->tick_us = 0;
         return;
     }
-    uint64_t left = (most - usage.cpu_usec) / s->cores;
+    uint64_t left = (most - used) / s->cores;
     s->tick_us = now + (left < TICK_MIN_US ? TICK_MIN_US : left > TICK_MAX_US ? TICK_MAX_US : left);
 }
 

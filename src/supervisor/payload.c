@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 
@@ -116,8 +117,10 @@ static int arrange_descriptors(struct spawn *s, struct tools *tools)
 /* What the caller changed for itself is not the payload's business. */
 static void reset_attributes(void)
 {
+    static const int no_priority = 0;
     for (int sig = 1; sig <= 64; sig++)
         sys_default_action(sig); /* KILL and STOP refuse */
+    sys_call(SYS_sched_setscheduler, 0, SCHED_OTHER, &no_priority); /* else nobody who watches it would get his turn */
     sys_call(SYS_setpriority, PRIO_PROCESS, 0, 0); /* an ordinary user cannot go back down */
     sys_call(SYS_umask, 022);
 }

@@ -83,7 +83,7 @@ void supervisor_kill(struct supervisor *s)
         return;
     if (plan_hosted(s->plan)) { /* init ends the others, then itself; somebody may have stopped it */
         sys_pidfd_signal(s->spawn.pidfd, SIGCONT);
-        if (write(s->spawn.control, &order, 1) == 1)
+        if (fd_write_quietly(s->spawn.control, &order, 1) == 1)
             return;
     }
     sys_kill_child(s->spawn.pidfd, s->spawn.pid); /* the kernel ends the whole pid namespace */

@@ -59,6 +59,14 @@ static void warn_of_listener(const struct supervisor *s, struct result *result)
         result_warn(result, "only the first %d distinct violations are listed", VIOLATIONS_MAX);
 }
 
+/* A pid namespace ends with init. Elsewhere it must have said that it left nobody: who is left is watched by nobody, either. */
+static uint32_t proof_at_end(const struct plan *plan, uint32_t proof)
+{
+    if (plan->pidns && !plan_hosted(plan))
+        return proof | PROOF_TIMER | PROOF_EMPTY;
+    return (proof & PROOF_EMPTY) != 0 || !plan_hosted(plan) ? proof | PROOF_TIMER : proof & ~(uint32_t)PROOF_WATCHER;
+}
+
 void verdict(const struct supervisor *s, struct result *result)
 {
     const struct shared *shared = s->spawn.shared;
@@ -67,7 +75,7 @@ void verdict(const struct supervisor *s, struct result *result)
     const bool failed = never_ran(s, result);
 
     if (s->init_gone)
-        proof |= plan->pidns && !plan_hosted(plan) ? PROOF_TIMER | PROOF_EMPTY : PROOF_TIMER;
+        proof = proof_at_end(plan, proof);
     result->cpu_ms = s->cpu_us / 1000;
     result->max_rss_bytes = s->max_rss_bytes;
     if (shared != NULL) {

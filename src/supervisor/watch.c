@@ -15,8 +15,10 @@
 #define PERIOD_MAX_US 100000
 /* How fast a core can touch fresh pages, with a margin; the period follows from the headroom. */
 #define BYTES_PER_US 2500
+#define TIMER_SLACK_NS 50000 /* the kernel's own: a caller may be content with seconds */
 #define TICK_US 10000 /* USER_HZ is 100 on every architecture that we know */
 #define WHO_SIZE 32 /* "PID/task/TID" */
+#define STATUS_SIZE 16384 /* mostly 1,500; a thousand groups have their place there, too */
 /* An exact look takes as long as the processes make it, by their mappings and their locks. */
 #define EXACT_CPU_US 30000
 #define EXACT_US 300000
@@ -32,8 +34,10 @@ static const char *next_entry(const char *entries, long *at)
 }
 
 struct sample {
-    uint64_t resident; /* bytes: an upper bound, shared pages count once for each process; and what is swapped */
+    uint64_t resident; /* bytes: an upper bound, shared pages count once for each process; with the next two */
+    uint64_t tables, swapped;
     uint64_t private;  /* of these what is in no file: the sandbox's own tmpfs are counted by themselves */
+    uint64_t shared;   /* of an exact look, which keeps it apart: pages of tmpfs */
     uint64_t cpu_us;
 };
 
@@ -90,13 +94,19 @@ static uint64_t field(const char *text, const char *name)
     return number(&p) * 1024;
 }
 
-/* What a process asked the kernel to move out of its sight (MADV_PAGEOUT) is its memory all the same. */
-static uint64_t swapped(struct watch *w, const char *who)
+/*
+ * What belongs to a process although no page of it is resident: the tables of its pages, a gigabyte of them for
+ * reading a byte here and there, and what it asked the kernel to move out of its sight (MADV_PAGEOUT).
+ */
+static void add_unseen(struct watch *w, const char *who, struct sample *sum)
 {
-    char text[4096];
+    char text[STATUS_SIZE];
     const long r = read_of(w, who, "status", text, sizeof text);
-    w->blind = w->blind || r == sizeof text - 1; /* cut */
-    return r > 0 ? field(text, "\nVmSwap:") : 0;
+    w->blind = w->blind || (r == sizeof text - 1 && strstr(text, "\nVmSwap:") == NULL); /* cut before it */
+    if (r <= 0)
+        return;
+    sum->tables += field(text, "\nVmPTE:");
+    sum->swapped += field(text, "\nVmSwap:");
 }
 
 /* Resident pages, and those in swap; false if there is no memory behind this name. */
@@ -110,9 +120,9 @@ static bool add_memory(struct watch *w, const char *who, struct sample *sum)
         return false;
     const uint64_t pages = number(&p);
     const uint64_t of_files = number(&p);
-    const uint64_t away = w->swap ? swapped(w, who) : 0;
-    sum->resident += pages * w->page_bytes + away;
-    sum->private += (pages - (of_files < pages ? of_files : pages)) * w->page_bytes + away;
+    add_unseen(w, who, sum);
+    sum->resident += pages * w->page_bytes + sum->tables + sum->swapped;
+    sum->private += (pages - (of_files < pages ? of_files : pages)) * w->page_bytes + sum->tables + sum->swapped;
     return true;
 }
 
@@ -153,19 +163,6 @@ static void add_cpu(struct watch *w, const char *pid, struct sample *sum)
         sum->cpu_us += number(&p) * TICK_US;
 }
 
-/* What the process really has to itself, by the kernel's own division of shared pages. */
-static uint64_t exact_memory(struct watch *w, const char *who, uint64_t bound)
-{
-    static const char *const fields[] = {"\nPss_Anon:", "\nPss_Shmem:", "\nSwapPss:"};
-    char text[2048];
-    uint64_t bytes = 0;
-    if (read_of(w, who, "smaps_rollup", text, sizeof text) <= 0)
-        return bound; /* it made itself unreadable */
-    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
-        bytes += field(text, fields[i]);
-    return bytes;
-}
-
 static uint64_t own_cpu_us(void)
 {
     struct timespec t;
@@ -173,12 +170,38 @@ static uint64_t own_cpu_us(void)
     return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
 }
 
-/* What there is time for; the rest counts as if nobody shared anything, for nobody is watched meanwhile. */
-static uint64_t exact_in_time(struct watch *w, const char *who, const struct sample *bound)
+/*
+ * Whether it has no memory but its parent's, as between vfork() and exec: that counts once. The kernel
+ * is asked by the number that a process has for init.
+ */
+static bool shares_with_parent(struct watch *w, const char *pid)
 {
-    if (own_cpu_us() > w->exact_cpu_us || sys_now_us() > w->exact_us)
-        return plan_hosted(w->spawn->plan) ? bound->resident : bound->private;
-    return exact_memory(w, who, bound->resident);
+    char text[1024];
+    const bool outer_numbers = w->spawn->plan->host_proc && !w->spawn->plan->bare;
+    if (outer_numbers || read_of(w, pid, "stat", text, sizeof text) <= 0)
+        return false;
+    const char *p = strrchr(text, ')'); /* ") S PARENT" */
+    p = p == NULL ? NULL : strchr(p + 2, ' ');
+    return p != NULL && sys_same_memory((int)number(&pid), (int)number(&p));
+}
+
+/*
+ * What the process really has to itself, by the kernel's own division of shared pages, as long as there
+ * is time; the rest counts as if nobody shared anything, for nobody is watched meanwhile.
+ */
+static void add_exact(struct watch *w, const char *pid, const char *who, const struct sample *bound, struct sample *sum)
+{
+    char text[2048];
+    if (own_cpu_us() > w->exact_cpu_us || sys_now_us() > w->exact_us) {
+        sum->resident += plan_hosted(w->spawn->plan) ? bound->resident : bound->private;
+    } else if (strcmp(pid, who) == 0 && shares_with_parent(w, pid)) {
+        return; /* a first thread that has ended has no memory to be compared */
+    } else if (read_of(w, who, "smaps_rollup", text, sizeof text) <= 0) {
+        sum->resident += bound->resident; /* it made itself unreadable */
+    } else {
+        sum->resident += field(text, "\nPss_Anon:") + field(text, "\nSwapPss:") + bound->tables;
+        sum->shared += field(text, "\nPss_Shmem:");
+    }
 }
 
 static void add_process(struct watch *w, const char *pid, bool exact, struct sample *sum)
@@ -187,8 +210,11 @@ static void add_process(struct watch *w, const char *pid, bool exact, struct sam
     char who[WHO_SIZE];
     struct sample bound = {0};
     memcpy(who, pid, strlen(pid) + 1);
-    if (plan->watch_memory && (add_memory(w, who, &bound) || add_living_thread(w, who, &bound)))
-        sum->resident += exact ? exact_in_time(w, who, &bound) : bound.resident;
+    const bool living = plan->watch_memory && (add_memory(w, who, &bound) || add_living_thread(w, who, &bound));
+    if (living && exact)
+        add_exact(w, pid, who, &bound, sum);
+    else if (living)
+        sum->resident += bound.resident;
     if (plan->watch_cpu && !exact)
         add_cpu(w, pid, sum);
 }
@@ -248,6 +274,17 @@ static uint64_t tmpfs_bytes(const struct watch *w)
     return bytes;
 }
 
+/*
+ * A file in a tmpfs of the run's own is there once, mapped or not. Beneath bwrap shared memory can be had that is
+ * in none of them (/dev/zero).
+ */
+static uint64_t exact_bytes(const struct plan *plan, const struct sample *exact, uint64_t files)
+{
+    if (plan_hosted(plan))
+        return exact->resident + exact->shared + files;
+    return exact->resident + (exact->shared > files ? exact->shared : files);
+}
+
 static uint64_t reaped_cpu_us(void)
 {
     struct rusage usage;
@@ -271,15 +308,29 @@ static uint64_t period(const struct plan *plan, uint64_t bytes, uint64_t cpu_us)
     return memory < cpu ? memory : cpu;
 }
 
-/* What lies in a tmpfs of the host's is not this tree's memory. */
-static bool made_for_the_run(const struct plan *plan, const char *place)
+/* The plan's own at this place; NULL: none, or a bind is on top of it. `doubtful`: one that may have been left out. */
+static const struct plan_step *own_tmpfs(const struct plan *plan, const char *place, bool *doubtful)
 {
-    bool made = false;
+    const struct plan_step *own = NULL;
+    *doubtful = false;
     for (size_t i = 0; i < plan->step_count; i++) {
-        if (strcmp(plan->steps[i].target, place) == 0)
-            made = plan->steps[i].kind == STEP_TMPFS;
+        const struct plan_step *step = &plan->steps[i];
+        if (strcmp(step->target, place) != 0)
+            continue;
+        *doubtful = step->kind != STEP_TMPFS;
+        own = step->kind == STEP_TMPFS ? step : (step->flags & STEP_OPTIONAL) != 0 ? own : NULL;
     }
-    return made;
+    return own;
+}
+
+/* What lies in a tmpfs of the host's is not this tree's memory. In doubt the size tells. */
+static bool is_own(int dir, const struct plan_step *own, bool doubtful)
+{
+    struct statfs fs;
+    if (sys_fstatfs(dir, &fs) < 0 || fs.f_type != 0x01021994)
+        return false;
+    const uint64_t block = (uint64_t)fs.f_bsize;
+    return !doubtful || fs.f_blocks == (own->size + block - 1) / block;
 }
 
 void watch_places(struct watch *w, int root)
@@ -288,11 +339,10 @@ void watch_places(struct watch *w, int root)
     const struct plan *plan = w->spawn->plan;
     w->next_us = sys_now_us() + period(plan, 0, 0); /* what runs from now on has used nothing yet */
     for (int i = 0; plan->watch_memory && i < 3; i++) {
-        struct statfs fs;
-        if (!made_for_the_run(plan, places[i]))
-            continue;
-        w->tmpfs[i] = opened(w, sys_open_in_root(root, places[i], O_PATH | O_DIRECTORY));
-        if (w->tmpfs[i] >= 0 && (sys_fstatfs(w->tmpfs[i], &fs) < 0 || fs.f_type != 0x01021994)) {
+        bool doubtful;
+        const struct plan_step *own = own_tmpfs(plan, places[i], &doubtful);
+        w->tmpfs[i] = own == NULL ? -1 : opened(w, sys_open_in_root(root, places[i], O_PATH | O_DIRECTORY));
+        if (w->tmpfs[i] >= 0 && !is_own(w->tmpfs[i], own, doubtful)) {
             sys_close(w->tmpfs[i]);
             w->tmpfs[i] = -1;
         }
@@ -305,8 +355,8 @@ void watch_start(struct watch *w, struct spawn *s)
     *w = (struct watch){.spawn = s, .proc = -1, .tmpfs = {-1, -1, -1}, .page_bytes = getauxval(AT_PAGESZ)};
     if (!plan->watch_memory && !plan->watch_cpu)
         return;
+    sys_prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS, 0);
     w->proc = sys_open(AT_FDCWD, "/proc", O_RDONLY | O_DIRECTORY, 0);
-    w->swap = sys_has_swap();
     if (plan->bwrap != NULL)
         w->next_us = UINT64_MAX / 2; /* there is nothing to see before its payload */
     if (!plan_hosted(plan)) {
@@ -350,7 +400,7 @@ enum limit_hit watch_look(struct watch *w)
             w->exact_cpu_us = own_cpu_us() + EXACT_CPU_US;
             w->exact_us = now + EXACT_US;
             each_process(w, true, &exact);
-            bytes = exact.resident + files;
+            bytes = exact_bytes(plan, &exact, files);
         }
         if (bytes > w->spawn->shared->mem_peak)
             w->spawn->shared->mem_peak = bytes;

@@ -3,7 +3,7 @@
  * reads its own /proc, so it sees exactly what is inside; where that is the host's, its own
  * descendants.
  *
- * What it cannot see: kernel memory, pipe and socket buffers. Shared memory that no page table shows
+ * What it cannot see: kernel memory but page tables, pipe and socket buffers. Shared memory that no page table shows
  * any more would be the worst of it: the filter lets none be made (deny_memfd).
  */
 #pragma once
@@ -17,7 +17,6 @@ struct watch {
     int proc;            /* /proc; -1: nothing to watch */
     int tmpfs[3];        /* /tmp, /work, /dev/shm; -1: not there */
     uint64_t page_bytes;
-    bool swap;           /* this host has some */
     uint64_t next_us;    /* when to look again */
     uint64_t exact_cpu_us, exact_us; /* until when an exact look may go on, by both clocks */
     bool blind;          /* this host lets it look no more: the run cannot go on */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <linux/capability.h>
 #include <linux/futex.h>
+#include <linux/kcmp.h>
 #include <linux/sched.h>
 #include <signal.h>
 #include <stdint.h>
@@ -59,6 +60,12 @@ static inline bool sys_has_swap(void)
 {
     struct sysinfo machine = {0};
     return sys_call(SYS_sysinfo, &machine) == 0 && machine.totalswap > 0;
+}
+
+/* Whether two processes have one memory; false also where the kernel does not tell. */
+static inline bool sys_same_memory(int one, int other)
+{
+    return sys_call(SYS_kcmp, one, other, KCMP_VM, 0, 0) == 0;
 }
 
 /* The kernel's struct sigaction, all zero: SIG_DFL, no flags, no mask. */

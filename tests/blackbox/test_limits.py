@@ -1,15 +1,20 @@
 """The limits, and that each ends the run on time: P3-P5, P10, P11, P13, P14."""
+import json
 import os
 import pathlib
+import resource
+import subprocess
 import tempfile
 
 import pytest
 
-from support import PYTHON, SHORT, TEST_BIN, cordon, inside, marker, outside, pids_with, run, eventually
+from support import BIN, ENV, PRELUDE, PYTHON, SHORT, TEST_BIN, cordon, inside, marker, outside, pids_with, run, eventually
 
 # The pipe's other end, an ignored SIGTERM and a stopped process must not delay the end. The
 # bound only proves that nobody waited for the grandchild's 30 s.
 SOON = 10.0
+# As if this caller had no cgroup.
+SAMPLED = dict(binary=TEST_BIN, env={"CORDON_TEST_DISABLE": "cgroup"})
 
 
 def test_p03_timeout():
@@ -293,22 +298,77 @@ def in_shm():
     os.unlink('/dev/shm/x')
 say([tried(lambda: mmap.mmap(-1, 4096)), tried(lambda: os.memfd_create('x')), tried(in_shm)])
 """
-    sampled = dict(binary=TEST_BIN, env={"CORDON_TEST_DISABLE": "cgroup"})
     assert outside(code.replace("/dev/shm/x", f"/dev/shm/{marker()}")).answer == ["ok"] * 3
-    r = inside(code, **sampled)
+    r = inside(code, **SAMPLED)
     assert r.doc["enforced"]["memory"]["mechanism"] == "watcher"
     assert r.answer == ["ENOSYS", "ENOSYS", "ok"]
-    assert inside(code, "--mem", "none", **sampled).answer == ["ok"] * 3
-    assert inside(code, "--profile", "agent", **sampled, cwd="/tmp").answer == ["ok"] * 3
+    assert inside(code, "--mem", "none", **SAMPLED).answer == ["ok"] * 3
+    assert inside(code, "--profile", "agent", **SAMPLED, cwd="/tmp").answer == ["ok"] * 3
 
 
 def test_files_of_others_in_a_tmpfs_of_the_hosts_are_not_the_runs_memory():
-    sampled = dict(binary=TEST_BIN, env={"CORDON_TEST_DISABLE": "cgroup"})
     with tempfile.TemporaryDirectory(dir="/dev/shm") as shm:
         work = pathlib.Path(shm, "work")
         work.mkdir()
         os.chmod(shm, 0o755)
         pathlib.Path(shm, "ballast").write_bytes(bytes(80 << 20))
         for options in (["--work", work], ["--rw", f"{work}:/tmp"]):
-            r = run("--mem", "64M", *options, "--", "sh", "-c", "sleep 0.3; echo fine", **sampled)
+            r = run("--mem", "64M", *options, "--", "sh", "-c", "sleep 0.3; echo fine", **SAMPLED)
             assert r.doc["enforced"]["memory"]["mechanism"] == "watcher" and r.text == "fine\n", r.told()
+
+
+def test_a_mapped_file_in_shared_memory_counts_once():
+    """What the limit refuses has this way out: it must not cost twice."""
+    code = """
+import mmap
+f = open('/dev/shm/x', 'w+b')
+f.truncate(60 << 20)
+m = mmap.mmap(f.fileno(), 60 << 20)
+for i in range(0, 60 << 20, 4096): m[i] = 1
+time.sleep(0.3)
+say('went on')
+"""
+    r = run("--mem", "96M", "--tmp", "64M", "--", PYTHON, "-c", PRELUDE + code, **SAMPLED)
+    assert (r.doc["status"], r.doc["enforced"]["memory"]["mechanism"]) == ("OK", "watcher"), r.told()
+    r = run("--mem", "48M", "--tmp", "64M", "--", PYTHON, "-c", PRELUDE + code, **SAMPLED)
+    assert r.doc["status"] == "MEM_LIMIT", r.told()
+
+
+def test_a_bind_that_may_be_missing_does_not_take_tmp_out_of_the_sum(place):
+    policy = place / "p.json"
+    policy.write_text(json.dumps({"version": 1, "fs": {"rw": [{"host": str(place / "no"), "sandbox": "/tmp", "optional": True}],
+                                                       "tmp_bytes": 256 << 20}, "limits": {"mem_bytes": 64 << 20}}))
+    r = run("--policy", policy, "--", PYTHON, "-c", "f = open('/tmp/f', 'wb')\nfor _ in range(200): f.write(bytes(1 << 20))\n"
+            "import time; time.sleep(0.5); print('has it all')", **SAMPLED)
+    assert (r.doc["status"], r.doc["enforced"]["memory"]["mechanism"]) == ("MEM_LIMIT", "watcher"), r.told()
+
+
+def test_memory_counts_once_while_a_program_is_started(probes):
+    """A child of vfork() lives in the memory of its parent until it executes something."""
+    r = run("--mem", "96M", "--ro", f"{probes}:/probes", "--", "/probes/vforks", **SAMPLED)
+    assert (r.text, r.doc["enforced"]["memory"]["mechanism"]) == ("went on\n", "watcher"), r.told()
+    r = run("--mem", "48M", "--ro", f"{probes}:/probes", "--", "/probes/vforks", **SAMPLED)
+    assert r.doc["status"] == "MEM_LIMIT", r.told()
+
+
+CHILDREN = """
+while True:
+    pid = os.fork()
+    if pid == 0:
+        end = time.process_time() + 0.2
+        while time.process_time() < end: pass
+        os._exit(0)
+    os.waitpid(pid, 0)
+"""
+
+
+def test_p04_cpu_limit_where_the_caller_has_no_descriptor_left(place):
+    """No look is missed for want of one: what is not seen would be allowed."""
+    if not run("--", "true").doc["enforced"]["cpu_time"]["mechanism"].startswith("cgroup"):
+        pytest.skip("no cgroup counts the cpu time here")
+    with subprocess.Popen([BIN, "run", "--json", "--cpu", "1s", "--wall", "12s", *SHORT, "--rw", place, "--", PYTHON, "-c",
+                           PRELUDE + f"open('{place}/begun', 'w')" + CHILDREN], env=ENV, stdout=subprocess.PIPE) as p:
+        assert eventually((place / "begun").exists)
+        resource.prlimit(p.pid, resource.RLIMIT_NOFILE, (3, 3))
+        doc = json.loads(p.stdout.read())
+    assert doc["status"] == "CPU_LIMIT", doc

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -28,8 +29,22 @@ static int own_socket(void)
     return fd;
 }
 
+/* The same with pages of a file, which is gone afterwards. */
+static ssize_t give_file(int to, const char *page, int sent)
+{
+    off_t at = HUGE / 2;
+    int fd = open("pinned", O_RDWR | O_CREAT | O_TRUNC, 0600);
+    if (write(fd, page, HUGE) != HUGE)
+        return -1;
+    const ssize_t n = sent ? sendfile(to, fd, &at, 4096) : splice(fd, &at, to, NULL, 4096, 0);
+    unlink("pinned");
+    return ftruncate(fd, 0) < 0 || close(fd) < 0 ? -1 : n;
+}
+
 int main(int argc, char **argv)
 {
+    const int is_sent = argc > 1 && strcmp(argv[1], "sent") == 0;
+    const int is_file = is_sent || (argc > 1 && strcmp(argv[1], "file") == 0);
     const int is_socket = argc > 1 && strcmp(argv[1], "socket") == 0;
     int fds[2] = {-1, -1};
     if (is_socket)
@@ -44,7 +59,9 @@ int main(int argc, char **argv)
         madvise(page, HUGE, MADV_HUGEPAGE);
         memset(page, 7, HUGE);
         const struct iovec one = {page, 4096};
-        const ssize_t sent = is_socket ? send(fds[1], page, 4096, MSG_ZEROCOPY) : vmsplice(fds[1], &one, 1, 0);
+        const ssize_t sent = is_file     ? give_file(fds[1], page, is_sent)
+                             : is_socket ? send(fds[1], page, 4096, MSG_ZEROCOPY)
+                                         : vmsplice(fds[1], &one, 1, 0);
         munmap(room, 2 * HUGE);
         if (sent != 4096) {
             puts("refused");

@@ -45,3 +45,6 @@ say([tried(fcntl.fcntl, fd, fcntl.F_SETLEASE, kind) for kind in (fcntl.F_RDLCK, 
 """
     assert outside(code).answer == ["ok"] * 4, "the control"
     assert inside(code, "--ro", place).answer == ["EPERM"] * 2 + ["ok"] * 2
+    delegation = f"import fcntl\nsay(tried(fcntl.fcntl, os.open({str(place)!r}, os.O_RDONLY), 1024 + 16, bytes(8)))"
+    assert outside(delegation).answer in ("ok", "EINVAL"), "the control: 6.19 has it, also for directories"
+    assert inside(delegation, "--ro", place).answer == "EPERM"

@@ -1,5 +1,6 @@
 """Where no cgroup counts, init watches: nothing inside may blind it, slow it down or stop it."""
 import contextlib
+import ctypes
 import pathlib
 import shutil
 import subprocess
@@ -78,11 +79,11 @@ def test_shared_memory_that_no_page_table_shows(probes, source):
     assert "has it all" not in r.text or not r.doc["enforced"]["memory"]["applied"], r.told()
 
 
-@pytest.mark.parametrize("where", ["pipe", "socket"])
-def test_pages_that_a_pipe_or_a_socket_holds(probes, where):
-    """One page of a huge one is given away and all of it unmapped: 2 MiB stay that no process shows."""
+@pytest.mark.parametrize("where", ["pipe", "socket", "file", "sent"])
+def test_pages_that_a_pipe_or_a_socket_holds(probes, place, where):
+    """One page of a huge one is given away and all of it unmapped, or truncated: 2 MiB stay that no process shows."""
     control = outside("import subprocess\n"
-                      f"say(subprocess.run([{str(probes / 'pinned')!r}, {where!r}], stdout=-1).stdout.decode())")
+                      f"say(subprocess.run([{str(probes / 'pinned')!r}, {where!r}], stdout=-1, cwd={str(place)!r}).stdout.decode())")
     assert control.answer == "has it all\n"
     r = run("--mem", "96M", "--net", "loopback", "--ro", f"{probes}:/probes", "--", "/probes/pinned", where, **WATCHER)
     assert "has it all" not in r.text and "refused" in r.text, r.told()
@@ -93,6 +94,22 @@ def test_many_mappings_do_not_outrun_the_watcher(probes):
     assert control.stdout == b"has it all\n"
     r = run("--mem", "256M", "--pids", "64", "--ro", f"{probes}:/probes", "--", "/probes/mappings", **WATCHER)
     assert "has it all" not in r.text and r.doc["status"] == "MEM_LIMIT", r.told()
+
+
+def test_tables_of_pages_that_are_never_resident(probes):
+    control = subprocess.run([probes / "tables"], stdout=subprocess.PIPE, check=False)
+    assert control.stdout == b"has it all\n"
+    r = run("--mem", "96M", "--ro", f"{probes}:/probes", "--", "/probes/tables", **WATCHER)
+    assert "has it all" not in r.text and r.doc["status"] == "MEM_LIMIT", r.told()
+
+
+def test_a_callers_patience_is_not_inits():
+    """Timer slack is inherited: a service may have seconds of it, and each look of init's would come so much later."""
+    def patient():
+        assert ctypes.CDLL(None).prctl(29, ctypes.c_ulong(4_000_000_000), 0, 0, 0) == 0
+
+    r = run("--mem", "96M", "--", PYTHON, "-c", PRELUDE + TOUCH, preexec_fn=patient, **WATCHER)
+    assert r.doc["status"] == "MEM_LIMIT" and r.doc["usage"]["max_rss_bytes"] < 250 << 20, r.told()
 
 
 def parent_of(pid):

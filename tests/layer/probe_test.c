@@ -1,5 +1,7 @@
 #include "layer/probe.h"
 
+#include <sys/resource.h>
+
 #include "ground.h"
 #include "sys/landlock.h"
 
@@ -30,6 +32,25 @@ TEST(the_caller_is_described_as_it_is)
     CHECK_INT(host.landlock_abi, abi > 0 ? abi : 0);
     CHECK_INT(host.off, 0);
     CHECK_INT(host.spare_uid >= 0x70000000 && host.spare_uid < 0x80000000, geteuid() == 0);
+}
+
+TEST(a_handler_of_crashes_is_known_where_it_cannot_be_stopped)
+{
+    char *const env[] = {NULL};
+    char text[128] = "";
+    const struct rlimit one = {.rlim_cur = 0, .rlim_max = 1};
+    const struct rlimit none = {0};
+    struct rlimit now;
+    CHECK_INT(getrlimit(RLIMIT_CORE, &now), 0);
+    if (now.rlim_max > 0) {
+        CHECK_INT(setrlimit(RLIMIT_CORE, &one), 0);
+        CHECK(!probed(PROFILE_STAGE, env).crash_handler);
+    }
+    CHECK_INT(setrlimit(RLIMIT_CORE, &none), 0);
+    int fd = open("/proc/sys/kernel/core_pattern", O_RDONLY | O_CLOEXEC);
+    CHECK(fd >= 0 && read(fd, text, sizeof text - 1) > 0);
+    close(fd);
+    CHECK_INT(probed(PROFILE_STAGE, env).crash_handler, text[0] == '|');
 }
 
 TEST(a_home_that_is_no_path_and_a_directory_that_is_gone_are_unknown)

@@ -182,6 +182,7 @@ static uint32_t expected(const struct seccomp_choice *choice, enum verdict verdi
     case VERDICT_FORBID: ok = false; break;
     case VERDICT_ABSENT: return FAILS(ENOSYS);
     case VERDICT_UNSEEN: return choice->deny_memfd ? FAILS(ENOSYS) : PASSES;
+    case VERDICT_PINNING: return choice->deny_memfd ? FAILS(EINVAL) : PASSES;
     case VERDICT_PROOF: return FAILS(SECCOMP_PROOF_ERRNO + seccomp_variant(choice));
     case VERDICT_CLONE: ok = (args[0] & 0x7e020000) == 0; break;
     case VERDICT_IOCTL:
@@ -211,7 +212,7 @@ static uint32_t expected(const struct seccomp_choice *choice, enum verdict verdi
         if (process_answer(choice, (uint32_t)args[0]) != PASSES)
             return process_answer(choice, (uint32_t)args[0]);
         return (uint32_t)args[1] == 4 && args[2] != 0 ? FAILS(0) : PASSES;
-    case VERDICT_FCNTL: return (uint32_t)args[1] == 1024 ? FAILS(EPERM) : PASSES;
+    case VERDICT_FCNTL: return (uint32_t)args[1] == 1024 || (uint32_t)args[1] == 1040 ? FAILS(EPERM) : PASSES;
     case VERDICT_PRIORITY:
     case VERDICT_IO_PRIORITY:
         if ((uint32_t)args[0] == (verdict == VERDICT_PRIORITY ? 2 : 3))
@@ -274,7 +275,7 @@ static const uint64_t values[] = {
     0, 1, 2, 4, 10, 16, 17, 60, 0x21, 0x40021, 0x40022, 38, 40, 0755, 01777, 02000, 04000, 06755, 0x20000, 0x40000,
     0x60008, 0x80000, 0x400000, 5, 0x80001, 0x80002, O_TRUNC, O_TRUNC | O_WRONLY, O_TRUNC | O_RDWR,
     0x40086602, 0x401c5820, 0x40087602, 0x40806685, 0x40086604, 0x6609, 0x5000940e, 0x4010940f, 0x80086601,
-    0x50009417, 0x4020bc10, 0x4020940d, 1024, 0x100000400,
+    0x50009417, 0x4020bc10, 0x4020940d, 1024, 1040, 0x100000400,
     0x801c581f, 0xc020660b, 0x40049409, 0x8927, 0x541b, 0x5412, 0x541c, 0x541d, 0x5423, 0x5401,
     S_IFCHR, S_IFBLK, S_IFIFO, S_IFREG | 0644, S_IFBLK | 0600, S_IFCHR | S_IFBLK, S_IFSOCK, O_CREAT, O_CREAT | O_EXCL,
     020000000, O_TMPFILE, O_DIRECTORY, 0x7e020000, CLONE_NEWUSER, CLONE_NEWNS, CLONE_NEWCGROUP,

@@ -94,6 +94,9 @@ TEST(details_say_what_is_weaker)
     CHECK_INT(compile(&i), 0);
     says(&i, CAP_FILESYSTEM, "it does not check truncate() before ABI 3");
     says(&i, CAP_PRIVILEGES, "supplementary groups that stay: 3");
+    CHECK(strstr(words(&i, CAP_PRIVILEGES).details, "handler") == NULL);
+    i.host.crash_handler = true;
+    says(&i, CAP_PRIVILEGES, "a crash starts the host's handler");
     i.host.landlock_abi = 0;
     CHECK_INT(compile(&i), 0);
     says(&i, CAP_FILESYSTEM, "there is no second layer");

@@ -106,7 +106,7 @@ TEST(rlimits_are_cores_files_tasks_and_a_backstop_for_the_cpu)
     struct invented i = invented(PROFILE_STAGE);
     i.policy.limits.cpu_ms = 2500;
     CHECK_INT(compile(&i), 0);
-    CHECK_INT(i.plan.rlimit_count, 4);
+    CHECK_INT(i.plan.rlimit_count, 7);
     CHECK(i.plan.rlimit_count <= PLAN_MAX_RLIMITS);
     CHECK_INT(rlimit_of(&i.plan, RLIMIT_CORE)->hard, 1); /* also stops a pipe handler */
     CHECK_INT(rlimit_of(&i.plan, RLIMIT_NOFILE)->hard, 512);
@@ -119,6 +119,25 @@ TEST(rlimits_are_cores_files_tasks_and_a_backstop_for_the_cpu)
     CHECK_INT(compile(&i), 0);
     CHECK(rlimit_of(&i.plan, RLIMIT_NPROC) == NULL);
     CHECK(rlimit_of(&i.plan, RLIMIT_CPU) != NULL);
+    arena_free(&i.arena);
+}
+
+TEST(where_somebody_keeps_time_or_memory_nothing_inside_comes_before_him)
+{
+    struct invented i = invented(PROFILE_TEST);
+    CHECK_INT(compile(&i), 0);
+    CHECK(rlimit_of(&i.plan, RLIMIT_RTPRIO) == NULL); /* nobody does: what the caller may, its tests may */
+    i.policy.limits.wall_ms = 1000;
+    CHECK_INT(compile(&i), 0);
+    CHECK_INT(rlimit_of(&i.plan, RLIMIT_RTPRIO)->hard, 0);
+    CHECK_INT(rlimit_of(&i.plan, RLIMIT_NICE)->hard, 0);
+    CHECK(rlimit_of(&i.plan, RLIMIT_MEMLOCK) == NULL);
+    i.policy.limits.mem_bytes = 1 << 30;
+    CHECK_INT(compile(&i), 0);
+    CHECK(rlimit_of(&i.plan, RLIMIT_MEMLOCK) != NULL); /* a watcher does not see what is locked of files */
+    give_cgroups(&i, CGROUP_V2);
+    CHECK_INT(compile(&i), 0);
+    CHECK(rlimit_of(&i.plan, RLIMIT_MEMLOCK) == NULL); /* a cgroup does */
     arena_free(&i.arena);
 }
 

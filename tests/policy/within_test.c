@@ -69,6 +69,25 @@ TEST(a_narrower_read_only_part_stays_read_only)
     CHECK_INT(policy_within(&policy, &ceiling, "/home/u/proj", &err), 0);
 }
 
+TEST(a_read_only_part_that_may_be_missing_is_no_substitute_for_one_that_must_not)
+{
+    begin();
+    bind(&ceiling.rw, "/srv", "/srv");
+    bind(&ceiling.ro, "/srv/.git/hooks", "/srv/.git/hooks");
+    bind(&policy.rw, "/srv", "/srv");
+    CHECK_INT(policy_add_bind(&policy.ro, &arena, "/srv/.git/hooks", "/srv/.git/hooks", true, &err), 0);
+    exceeds("/fs/rw/0"); /* else it runs where the ceiling would not, and makes them */
+    ceiling.ro.items[0].optional = true;
+    CHECK_INT(policy_within(&policy, &ceiling, "/home/u/proj", &err), 0);
+
+    begin();
+    bind(&ceiling.ro, "/srv", "/srv");
+    bind(&ceiling.ro, "/empty", "/srv/keys");
+    bind(&policy.ro, "/srv", "/srv");
+    CHECK_INT(policy_add_bind(&policy.ro, &arena, "/empty", "/srv/keys", true, &err), 0);
+    exceeds("/fs/ro/0");
+}
+
 TEST(a_hidden_place_cannot_be_seen_elsewhere)
 {
     begin();

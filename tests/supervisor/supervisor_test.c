@@ -157,6 +157,18 @@ TEST(a_wall_limit_first_asks_then_kills)
     check_end(STATUS_TIMEOUT, "");
 }
 
+TEST(a_wall_limit_that_comes_when_init_has_just_ended_sends_no_signal_to_the_caller)
+{
+    prepare(PROFILE_STAGE);
+    box.policy.limits.wall_ms = 1;
+    box.policy.limits.grace_ms = 10000;
+    CHECK_INT(start("sleep 0.2"), 0); /* the clock is heard of first */
+    struct pollfd ended = {.fd = box.supervisor.spawn.pidfd, .events = POLLIN};
+    CHECK_INT(poll(&ended, 1, 20000), 1);
+    finish(); /* SIGPIPE would have ended this process */
+    check_end(STATUS_TIMEOUT, "");
+}
+
 static int next_signal(int signals)
 {
     struct signalfd_siginfo info;

@@ -134,6 +134,73 @@ TEST(pages_that_two_processes_share_count_once)
     _exit(0);
 }
 
+TEST(a_child_of_vfork_has_its_parents_memory_which_counts_once)
+{
+    need_own_memory_only();
+    become_init();
+    struct watch w = watching(40 * MIB, POLICY_UNLIMITED);
+    int ready[2];
+    char byte;
+    CHECK_INT(pipe(ready), 0);
+    if (fork() == 0) {
+        char *p = mmap(NULL, 24 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (p == MAP_FAILED)
+            _exit(1);
+        memset(p, 1, 24 * MIB);
+        if (vfork() != 0)
+            _exit(1);
+        const ssize_t told = write(ready[1], "x", 1);
+        for (;;)
+            told == 1 ? (void)pause() : _exit(1);
+    }
+    CHECK_INT(read(ready[0], &byte, 1), 1);
+    CHECK_INT(watch_look(&w), HIT_NONE);
+    CHECK(shared.mem_peak >= 24 * MIB && shared.mem_peak < 40 * MIB);
+    child_with(24 * MIB, false); /* this one is another's */
+    w.next_us = 0;
+    CHECK_INT(watch_look(&w), HIT_MEMORY);
+    _exit(0);
+}
+
+TEST(a_mapped_file_in_a_tmpfs_counts_once)
+{
+    need_own_memory_only();
+    become_init();
+    struct watch w = watching(16 * MIB, POLICY_UNLIMITED);
+    int ready[2];
+    char byte;
+    CHECK_INT(pipe(ready), 0);
+    if (fork() == 0) {
+        int fd = open("/dev/shm/x", O_RDWR | O_CREAT, 0600);
+        char *p = ftruncate(fd, 10 * MIB) < 0
+                      ? MAP_FAILED
+                      : mmap(NULL, 10 * MIB, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        if (p == MAP_FAILED)
+            _exit(1);
+        memset(p, 1, 10 * MIB);
+        if (write(ready[1], "x", 1) != 1)
+            _exit(1);
+        for (;;)
+            pause();
+    }
+    CHECK_INT(read(ready[0], &byte, 1), 1);
+    CHECK_INT(watch_look(&w), HIT_NONE);
+    CHECK(shared.mem_peak >= 10 * MIB && shared.mem_peak < 16 * MIB);
+    plan.mem_bytes = 9 * MIB;
+    w.next_us = 0;
+    CHECK_INT(watch_look(&w), HIT_MEMORY);
+    _exit(0);
+}
+
+TEST(a_callers_timer_slack_does_not_make_init_late)
+{
+    become_init();
+    CHECK_INT(prctl(PR_SET_TIMERSLACK, 2000000000UL, 0, 0, 0), 0);
+    watching(64 * MIB, POLICY_UNLIMITED);
+    CHECK(prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0) <= 1000000);
+    _exit(0);
+}
+
 TEST(many_cores_are_looked_at_sooner)
 {
     become_init();
@@ -176,6 +243,26 @@ TEST(files_in_a_tmpfs_of_somebody_else_do_not)
     _exit(0);
 }
 
+TEST(a_bind_that_was_left_out_does_not_hide_the_tmpfs_beneath_it)
+{
+    need_own_memory_only();
+    become_init();
+    static struct plan_step more[] = {{.kind = STEP_TMPFS, .target = "tmp", .size = 16 * MIB},
+                                      {.kind = STEP_BIND, .target = "tmp", .flags = STEP_OPTIONAL}};
+    plan.steps = more;
+    plan.step_count = 2;
+    struct watch w = watching(12 * MIB, POLICY_UNLIMITED);
+    static char block[MIB];
+    int fd = open("/tmp/big", O_WRONLY | O_CREAT, 0600);
+    for (int k = 0; k < 14; k++)
+        CHECK_INT(write(fd, block, sizeof block), (long long)sizeof block);
+    CHECK_INT(watch_look(&w), HIT_MEMORY);
+    more[0].size = 64 * MIB; /* what stands there is another one */
+    w = watching(12 * MIB, POLICY_UNLIMITED);
+    CHECK_INT(watch_look(&w), HIT_NONE);
+    _exit(0);
+}
+
 TEST(a_tmpfs_that_cannot_be_opened_for_want_of_descriptors_is_not_taken_for_an_empty_one)
 {
     become_init();
@@ -202,12 +289,37 @@ TEST(pages_in_swap_count_where_there_is_some)
     write_text("/tmp/proc/7/statm", "50000 100 10 1 0 100 0\n");
     write_text("/tmp/proc/7/status", "Name:\tx\nVmRSS:\t     400 kB\nVmSwap:\t  102400 kB\nThreads:\t1\n");
     w.proc = open("/tmp/proc", O_RDONLY | O_DIRECTORY);
-    w.swap = false;
-    CHECK_INT(watch_look(&w), HIT_NONE);
-    w.swap = true;
-    w.next_us = 0;
     CHECK_INT(watch_look(&w), HIT_MEMORY);
     CHECK(shared.mem_peak > 100 * MIB && shared.mem_peak < 102 * MIB);
+    _exit(0);
+}
+
+/* One byte of each 2 MiB is read: no page becomes resident, but each takes a table. */
+TEST(tables_of_pages_count_as_memory)
+{
+    need_own_memory_only();
+    become_init();
+    struct watch w = watching(24 * MIB, POLICY_UNLIMITED);
+    int ready[2];
+    char byte;
+    CHECK_INT(pipe(ready), 0);
+    if (fork() == 0) {
+        const size_t size = 16384 * MIB;
+        char *room = mmap(NULL, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (room == MAP_FAILED || madvise(room, size, MADV_NOHUGEPAGE) < 0)
+            _exit(1);
+        const volatile char *p = room;
+        char sum = 0;
+        for (size_t at = 0; at < size; at += 2 * MIB)
+            sum = (char)(sum + p[at]);
+        if (write(ready[1], &sum, 1) != 1)
+            _exit(1);
+        for (;;)
+            pause();
+    }
+    CHECK_INT(read(ready[0], &byte, 1), 1);
+    CHECK_INT(watch_look(&w), HIT_MEMORY);
+    CHECK(shared.mem_peak >= 32 * MIB && shared.mem_peak < 48 * MIB);
     _exit(0);
 }
 

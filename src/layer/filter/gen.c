@@ -74,6 +74,7 @@ enum label {
     RETURN_DENIED,  /* EPERM in every variant: programs live with it */
     RETURN_NOMEM,   /* memory that nobody would count */
     RETURN_DONE,    /* success, and nothing was done */
+    RETURN_INVALID, /* programs copy by hand then */
     RETURN_PROOF,
     RETURN_NOTIFY, /* whoever listens decides */
     LAST_RETURN = RETURN_NOTIFY,
@@ -408,7 +409,8 @@ static void check_limit_of(struct program *p, enum seccomp_world world)
 static void check_fcntl(struct program *p)
 {
     load_argument(p, 1);
-    if_equal(p, F_SETLEASE, RETURN_DENIED, RETURN_ALLOW);
+    if_equal(p, F_SETLEASE, RETURN_DENIED, NEXT);
+    if_equal(p, F_SETLEASE + 16, RETURN_DENIED, RETURN_ALLOW); /* F_SETDELEG, 6.19: a lease on a directory, too */
 }
 
 static void check_priority(struct program *p, uint32_t whole_user, enum seccomp_world world)
@@ -474,6 +476,7 @@ static int label_of(enum verdict verdict, const struct seccomp_choice *choice)
     case VERDICT_CHMOD_1: return own ? (int)(BLOCK + VERDICT_MODE_1) : (int)RETURN_DENIED;
     case VERDICT_CHMOD_2: return own ? (int)(BLOCK + VERDICT_MODE_2) : (int)RETURN_DENIED;
     case VERDICT_PAIR: return BLOCK + (own ? (int)VERDICT_SOCKET : (int)VERDICT_PAIR);
+    case VERDICT_PINNING: return choice->deny_memfd ? RETURN_INVALID : RETURN_ALLOW;
     case VERDICT_OPTION: return choice->deny_memfd ? (int)(BLOCK + verdict) : (int)RETURN_ALLOW;
     case VERDICT_MEMFD: return choice->deny_memfd ? (int)RETURN_ENOSYS : (int)(BLOCK + verdict);
     case VERDICT_SEGMENT: return choice->deny_memfd || !own ? (int)RETURN_ENOSYS : (int)(BLOCK + verdict);
@@ -539,6 +542,7 @@ static uint32_t value_of(int label, const struct seccomp_choice *choice)
     case RETURN_DENIED: return error | EPERM;
     case RETURN_NOMEM: return error | ENOMEM;
     case RETURN_DONE: return error; /* of no error */
+    case RETURN_INVALID: return error | EINVAL;
     case RETURN_PROOF: return error | (SECCOMP_PROOF_ERRNO + seccomp_variant(choice));
     case RETURN_NOTIFY: return SECCOMP_RET_USER_NOTIF;
     default: abort();
