@@ -66,10 +66,12 @@ test('what JSON or C would cut short is refused of modules, too', async (t) => {
 
 test('why a module did not run, and what to do, is in the message', async (t) => {
   const m = modules(t);
-  m.add('tool', '', { command: [path.join(__dirname, '../tools/find-headers')] });
+  const tool = path.join(temporary(t, 'tools'), 'one');
+  fs.writeFileSync(tool, '#!/bin/sh\n', { mode: 0o755 });
+  m.add('tool', '', { command: [tool] });
   const error = await m.call('tool').catch((e) => e);
   assert.ok(error instanceof SpawnError && error.result.status === 'SPAWN_FAILED', error.stack);
-  assert.match(error.remedy, /it exists on the host: --ro .*tools would show it/);
+  assert.match(error.remedy, /it exists on the host: --ro .*tools.* would show it/);
   assert.ok(error.message.endsWith(error.remedy));
 });
 
