@@ -322,8 +322,8 @@ export interface RunOptions {
   onStderr?: (bytes: Buffer) => void;
   /** Standard input. */
   input?: string | Uint8Array;
-  /** Instead of the environment of this process; the policy passes a part of it. */
-  env?: { [name: string]: string };
+  /** Instead of the environment of this process; the policy passes a part of it. What is undefined is left out. */
+  env?: { [name: string]: string | undefined };
   /** The policy's `wall_ms`, a whole number above 0. */
   timeoutMs?: number;
   /** 32 hex digits. */
@@ -346,7 +346,7 @@ export interface CallOptions {
   within?: Policy;
   /** Whatever the module asks for; a whole number above 0. */
   timeoutMs?: number;
-  env?: { [name: string]: string };
+  env?: { [name: string]: string | undefined };
   traceId?: string;
   /** The program that loads library modules. */
   runner?: string;

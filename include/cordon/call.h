@@ -29,7 +29,7 @@ struct cordon_call_options {
                                command as an ordinary child. Nothing is enforced: a policy that
                                requires something, `within` and timeout_ms are refused (USAGE) */
     char *const *env;       /* the caller's environment; NULL: the process's own */
-    const char *trace_id;   /* 32 hex digits; NULL: random */
+    const char *trace_id;   /* 32 lower-case hex digits; NULL: random */
     const char *runner;     /* the program that loads library modules inside; NULL: the one that
                                was installed with this library */
 };

@@ -20,7 +20,7 @@ struct cordon_run_options {
     size_t input_len;
     char *const *env;     /* the caller's environment, of which the policy passes a part; NULL: the
                              process's own */
-    const char *trace_id; /* 32 hex digits; NULL: random */
+    const char *trace_id; /* 32 lower-case hex digits; NULL: random */
 };
 
 /*

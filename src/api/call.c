@@ -83,6 +83,8 @@ static int make_request(struct call *c, struct cordon_policy *out, char ***comma
     if (r < 0)
         return r;
     out->policy = request.policy; /* lives in c->arena; the sandbox makes a copy */
+    if (c->options.policy != NULL)
+        out->source = c->options.policy->source;
     *command = request.command;
     return 0;
 }
@@ -147,6 +149,8 @@ static int begin(struct call *c, const struct cordon_call_options *options, stru
     int r = argument_need(c->id, "no module id", err);
     if (r == 0)
         r = argument_options(&c->options, sizeof c->options, options, err);
+    if (r == 0)
+        r = argument_trace_id(c->options.trace_id, err);
     return r < 0 ? r : find(c, err);
 }
 

@@ -3,12 +3,13 @@
 
 #include <cordon/cordon.h>
 
-#include "policy/policy.h"
+#include "wire/policy_json.h"
 #include "backend/backend.h"
 
 struct cordon_policy {
     struct arena arena;
     struct policy policy;
+    struct policy_source source; /* what its document deserves a word for */
 };
 
 struct cordon_result {
@@ -30,7 +31,7 @@ void result_document(struct cordon_result *result);
 
 struct cordon_sandbox {
     struct arena arena;
-    struct policy policy; /* lives in arena, by its document */
+    struct policy policy; /* lives in arena */
     struct backend_run run;
     struct cordon_result *result; /* owned until wait() gives it away */
     int input;                    /* owned */

@@ -10,10 +10,12 @@
 static struct cordon_policy *make(struct cordon_error *err)
 {
     struct cordon_policy *policy = calloc(1, sizeof *policy);
-    if (policy == NULL)
+    if (policy == NULL) {
         err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_POLICY, ENOMEM, "make a policy", "");
-    else
-        policy->arena = ARENA_INIT(POLICY_ARENA_BYTES);
+        return NULL;
+    }
+    policy->arena = ARENA_INIT(POLICY_ARENA_BYTES);
+    policy->source = POLICY_SOURCE_INIT;
     return policy;
 }
 
@@ -30,9 +32,8 @@ struct cordon_policy *cordon_policy_new(const char *profile, struct cordon_error
 
 struct cordon_policy *cordon_policy_parse(const char *json, size_t len, struct cordon_error *err)
 {
-    struct policy_source source = POLICY_SOURCE_INIT;
     struct cordon_policy *policy = argument_need(json, "no document", err) < 0 ? NULL : make(err);
-    if (policy != NULL && policy_read(&policy->policy, &policy->arena, json, len, &source, err) < 0) {
+    if (policy != NULL && policy_read(&policy->policy, &policy->arena, json, len, &policy->source, err) < 0) {
         cordon_policy_free(policy);
         return NULL;
     }

@@ -43,6 +43,7 @@ void result_document(struct cordon_result *result)
         .profile = result->profile,
         .policy_sha256 = result->policy_sha256[0] == '\0' ? NULL : result->policy_sha256,
         .kernel = uname(&host) == 0 ? host.release : NULL,
+        .bwrap_path = result->result.bwrap_path[0] == '\0' ? NULL : result->result.bwrap_path,
         .module_id = result->module_id,
         .value = &result->value,
     };

@@ -23,16 +23,17 @@ static int no_memory(struct cordon_error *err)
     return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, ENOMEM, "make a sandbox", "");
 }
 
-/* Copies the policy by its own document: lists, strings and all. */
 static int copy_policy(struct cordon_sandbox *s, const struct cordon_policy *policy, struct cordon_error *err)
 {
-    struct policy_source source = POLICY_SOURCE_INIT;
-    BUF_AUTO text = BUF_INIT(64 * POLICY_MAX_BYTES);
-    policy_write_v1(&policy->policy, &text);
-    if (text.failed)
-        return no_memory(err);
-    int r = policy_read(&s->policy, &s->arena, text.data, text.len, &source, err);
+    int r = policy_copy(&s->policy, &policy->policy, &s->arena, err);
     return r < 0 ? r : policy_validate(&s->policy, err);
+}
+
+static void warn(struct result *result, const struct cordon_policy *policy)
+{
+    for (unsigned i = 0; i < policy->source.warning_count; i++)
+        result_warn_document(result, policy->source.warnings[i]);
+    result_warn_policy(result, &policy->policy);
 }
 
 /* Input from memory: a file without a name, so that no thread has to feed a pipe. */
@@ -96,7 +97,7 @@ static struct cordon_sandbox *make(char *const argv[], const char *trace_id, str
 
 static int check(const struct cordon_policy *policy, char *const argv[], struct cordon_error *err)
 {
-    if (argv == NULL || argv[0] == NULL)
+    if (argv == NULL || argv[0] == NULL || argv[0][0] == '\0')
         return err_set(err, CORDON_ERROR_USAGE, CORDON_LAYER_PROCESS, EINVAL, "run", "an empty command");
     return argument_need(policy, "no policy", err);
 }
@@ -105,7 +106,8 @@ struct cordon_sandbox *cordon_start(const struct cordon_policy *policy, char *co
                                            const struct cordon_run_options *given, struct cordon_error *err)
 {
     struct cordon_run_options options = {0};
-    if (check(policy, argv, err) < 0 || argument_options(&options, sizeof options, given, err) < 0)
+    if (check(policy, argv, err) < 0 || argument_options(&options, sizeof options, given, err) < 0 ||
+        argument_trace_id(options.trace_id, err) < 0)
         return NULL;
     struct cordon_sandbox *s = make(argv, options.trace_id, err);
     if (s == NULL)
@@ -117,6 +119,7 @@ struct cordon_sandbox *cordon_start(const struct cordon_policy *policy, char *co
         discard(s);
         return NULL;
     }
+    warn(&s->result->result, policy);
     s->result->profile = policy_profile_name(s->policy.profile);
     if (policy_sha256(&s->policy, s->result->policy_sha256) < 0)
         s->result->policy_sha256[0] = '\0';

@@ -27,6 +27,12 @@ int fd_write_all(int fd, const void *data, size_t len)
     return 0;
 }
 
+bool fd_takes(int fd)
+{
+    struct pollfd room = {.fd = fd, .events = POLLOUT};
+    return poll(&room, 1, 0) > 0;
+}
+
 ssize_t fd_read_full(int fd, void *data, size_t size)
 {
     char *p = data;

@@ -1,6 +1,7 @@
 /* Owned descriptors. */
 #pragma once
 
+#include <stdbool.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -25,6 +26,9 @@ static inline int fd_take(int *fd)
 
 /* Whole buffer or -errno; EINTR is retried. */
 int fd_write_all(int fd, const void *data, size_t len);
+
+/* A write of up to PIPE_BUF bytes would not wait for a reader now. */
+bool fd_takes(int fd);
 
 /* Reads until end of file or `size` bytes; the count or -errno. */
 ssize_t fd_read_full(int fd, void *data, size_t size);

@@ -86,11 +86,13 @@ static int take_id(struct call *c, int count, char **words, struct cordon_error 
 {
     if (c->own.list && count == 0)
         return 0;
+    const char *last = count > 0 ? words[count - 1] : "";
     if (c->own.list || count != 1)
-        return usage(err, "read module id", count > 0 ? words[count - 1] : "",
-                     c->own.list ? "--list calls no module"
-                     : count > 1 ? "one module is called at a time"
-                                 : "the id is missing: cordon call --list shows those there are");
+        return usage(err, "read module id", last,
+                     c->own.list                     ? "--list calls no module"
+                     : count > 1 && last[0] == '-'   ? "options stand before the id"
+                     : count > 1                     ? "one module is called at a time"
+                                                     : "the id is missing: cordon call --list shows those there are");
     const char *wrong = module_id_wrong(words[0]);
     c->id = words[0];
     return wrong == NULL ? 0 : usage(err, "read module id", words[0], wrong);

@@ -45,6 +45,13 @@ int option_string(const struct option_use *use, const char *value)
     return 0;
 }
 
+int option_once(const struct option_use *use, const char *value)
+{
+    if (*(const char **)(void *)((char *)use->target + use->option->offset) != NULL)
+        return option_refuse(use, "it is given twice, and only one of both could count", NULL);
+    return option_string(use, value);
+}
+
 int option_word(const struct option_use *use, const char *value)
 {
     const struct policy_words *words = use->option->detail;

@@ -65,5 +65,6 @@ int option_not(const struct option_use *use, const char *value, const char *kind
 
 option_apply_fn option_flag;   /* bool: true */
 option_apply_fn option_string; /* const char *, borrowed from argv; not empty */
+option_apply_fn option_once;   /* the same, where the last one must not quietly win */
 option_apply_fn option_word;   /* an enum; detail: struct policy_words */
 option_apply_fn option_only_word; /* bool: true; detail: the one word that there is */

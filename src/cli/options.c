@@ -7,7 +7,7 @@
 
 #include "base/parse.h"
 #include "cli/input.h"
-#include "result/ledger.h"
+#include "result/result.h"
 
 static struct policy *policy_of(const struct option_use *use)
 {
@@ -195,7 +195,7 @@ static int apply_require(const struct option_use *use, const char *value)
 
 static int apply_trace_id(const struct option_use *use, const char *value)
 {
-    if (strlen(value) != 32 || value[strspn(value, "0123456789abcdef")] != '\0')
+    if (!result_trace_valid(value))
         return option_not(use, value, "32 lower-case hex digits", NULL);
     return option_string(use, value);
 }
@@ -217,9 +217,9 @@ static const struct policy_words exit_words = {exit_names, 2};
 static const struct option run_options_table[] = {
     {"profile", "NAME", NULL, apply_profile, 0, NULL,
      true},
-    {"policy", "FILE|-|fd:N", "a policy document; other options refine it", option_string,
+    {"policy", "FILE|-|fd:N", "a policy document; other options refine it", option_once,
      OPT(policy_spec), NULL, true},
-    {"within", "FILE", "a ceiling: who asks for more than this document is refused", option_string,
+    {"within", "FILE", "a ceiling: who asks for more than this document is refused", option_once,
      OPT(within_spec), NULL, false},
     {"ro", "HOST[:SANDBOX]", "show a file or directory, read-only", apply_ro, 0, NULL, false},
     {"rw", "HOST[:SANDBOX]", "show a file or directory, writable", apply_rw, 0, NULL, false},

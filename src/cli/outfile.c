@@ -147,6 +147,13 @@ int outfile_open(struct outfile *f, const char *spec, struct cordon_error *err)
     return 0;
 }
 
+bool outfile_same(const struct outfile *a, const struct outfile *b)
+{
+    struct stat one, two;
+    return a->dir >= 0 && b->dir >= 0 && strcmp(a->name, b->name) == 0 && fstat(a->dir, &one) == 0 &&
+           fstat(b->dir, &two) == 0 && one.st_dev == two.st_dev && one.st_ino == two.st_ino;
+}
+
 int outfile_write(struct outfile *f, const void *data, size_t len, struct cordon_error *err)
 {
     int r = fd_write_all(f->fd, data, len);

@@ -28,6 +28,8 @@ struct outfile {
  * fd:N. Never waits for long: a fifo must have a reader within a second.
  */
 int outfile_open(struct outfile *f, const char *spec, struct cordon_error *err);
+/* Both would take the same name, and the later one would replace the other. */
+bool outfile_same(const struct outfile *a, const struct outfile *b);
 int outfile_write(struct outfile *f, const void *data, size_t len, struct cordon_error *err);
 /* The new content takes its place. */
 int outfile_commit(struct outfile *f, struct cordon_error *err);

@@ -22,10 +22,10 @@
 enum effects_form { EFFECTS_V1, EFFECTS_NOETHER };
 
 struct policy_options {
-    int profile;
+    int profile; /* -1: not given */
     const char *policy_spec;
     bool json;
-    enum effects_form form;
+    int form; /* enum effects_form; -1: not given */
     bool help;
 };
 
@@ -46,7 +46,7 @@ static const struct policy_words form_words = {form_names, 2};
 static const struct option option_items[] = {
     {"profile", "NAME", "show: this built-in profile (default: stage)", option_word, OPT(profile),
      &policy_profile_words, false},
-    {"policy", "FILE|-|fd:N", "show: this document, with all that it leaves out", option_string,
+    {"policy", "FILE|-|fd:N", "show: this document, with all that it leaves out", option_once,
      OPT(policy_spec), NULL, false},
     {"form", "v1|noether", "from-effects: the form to print", option_word, OPT(form), &form_words,
      false},
@@ -123,27 +123,42 @@ static void put_error(struct json_writer *w, const struct cordon_error *err)
     json_end(w, '}');
 }
 
-/* Sources that are missing here, or behind a link. Only `check` asks this machine: a policy knows no host. */
-static int check_sources(struct command *c, const struct policy_binds *list, const char *name)
+/* A source that is missing here, or behind a link. Only `check` asks this machine: a policy knows no host. */
+static int check_source(struct command *c, const char *host, const char *pointer, const char *cure)
+{
+    char why[192];
+    FD_AUTO fd = sys_open_without_links(host, O_PATH);
+    const bool link = fd == -ELOOP;
+    if (fd >= 0 || (!link && cure == NULL))
+        return 0;
+    snprintf(why, sizeof why, "'%.90s': %s", host, link ? "a symbolic link is on the way" : text_errno(-fd));
+    int r = err_set(&c->err, CORDON_ERROR_POLICY, CORDON_LAYER_POLICY, EINVAL, "check bind source", pointer);
+    err_why(&c->err, why);
+    err_remedy(&c->err, link ? "name the place that it leads to (readlink -f says which)" : cure);
+    return r;
+}
+
+static int check_binds(struct command *c, const struct policy_binds *list, const char *name)
 {
     char pointer[64];
-    char why[192];
-    for (size_t i = 0; i < list->count; i++) {
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < list->count; i++) {
         const struct policy_bind *b = &list->items[i];
-        FD_AUTO fd = sys_open_without_links(b->host, O_PATH);
-        const bool link = fd == -ELOOP;
-        if (fd >= 0 || (!link && b->optional))
-            continue;
         snprintf(pointer, sizeof pointer, "%s/%zu", name, i);
-        snprintf(why, sizeof why, "'%.90s': %s", b->host, link ? "a symbolic link is on the way" : text_errno(-fd));
-        int r = err_set(&c->err, CORDON_ERROR_POLICY, CORDON_LAYER_POLICY, EINVAL,
-                        "check bind source", pointer);
-        err_why(&c->err, why);
-        err_remedy(&c->err, link ? "name the place that it leads to (readlink -f says which)"
-                                 : "create it, or mark the bind as \"optional\": true");
-        return r;
+        r = check_source(c, b->host, pointer,
+                         b->optional ? NULL : "create it, or mark the bind as \"optional\": true");
     }
-    return 0;
+    return r;
+}
+
+static int check_sources(struct command *c, const struct policy *policy)
+{
+    int r = check_binds(c, &policy->rw, "/fs/rw");
+    if (r == 0)
+        r = check_binds(c, &policy->ro, "/fs/ro");
+    if (r == 0 && policy->work == WORK_HOST)
+        r = check_source(c, policy->work_host, "/fs/work", "create it");
+    return r;
 }
 
 static int run_check(struct command *c)
@@ -157,9 +172,7 @@ static int run_check(struct command *c)
     if (r == 0)
         r = policy_validate(&policy, &c->err);
     if (r == 0)
-        r = check_sources(c, &policy.rw, "/fs/rw");
-    if (r == 0)
-        r = check_sources(c, &policy.ro, "/fs/ro");
+        r = check_sources(c, &policy);
     if (!c->options.json) {
         if (r < 0)
             return r;
@@ -218,7 +231,7 @@ static int run_from_effects(struct command *c)
 static const struct {
     const char *name;
     int (*run)(struct command *c);
-    bool reads; /* takes a file, or standard input */
+    bool reads; /* takes a file, or standard input; else --profile and --policy */
     const char *help;
 } commands[] = {
     {"show", run_show, false, "what a profile or a document amounts to"},
@@ -292,6 +305,17 @@ static int read_arguments(struct command *c, bool reads, int argc, char **argv)
     return 0;
 }
 
+/* What a command does not look at is refused: `check --policy FILE` would wait for another document. */
+static int refuse_strange(struct command *c, bool reads, bool forms)
+{
+    const struct policy_options *o = &c->options;
+    if (reads && o->policy_spec != NULL)
+        return usage_error(c, "--policy", "show alone takes it", "name the document by itself: cordon policy check FILE");
+    if (reads && o->profile >= 0)
+        return usage_error(c, "--profile", "show alone takes it", "a document says itself what it extends");
+    return forms || o->form < 0 ? 0 : usage_error(c, "--form", "from-effects alone takes it", NULL);
+}
+
 static int dispatch(struct command *c, int argc, char **argv)
 {
     const char *name = argc > 2 ? argv[2] : NULL;
@@ -309,12 +333,13 @@ static int dispatch(struct command *c, int argc, char **argv)
         put_help(&c->out);
         return 0;
     }
-    return commands[which].run(c);
+    r = refuse_strange(c, commands[which].reads, commands[which].run == run_from_effects);
+    return r < 0 ? r : commands[which].run(c);
 }
 
 int cli_policy(int argc, char **argv)
 {
-    struct command c = {.options = {.profile = -1},
+    struct command c = {.options = {.profile = -1, .form = -1},
                         .arena = ARENA_INIT(POLICY_ARENA_BYTES),
                         .out = BUF_INIT(OUTPUT_MAX)};
     int r = dispatch(&c, argc, argv);

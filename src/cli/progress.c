@@ -27,8 +27,9 @@ void progress_begin(struct progress *p, const struct backend_run *run)
 void progress_erase(void *progress)
 {
     struct progress *p = progress;
-    if (p->shown)
-        (void)fd_write_all(STDERR_FILENO, ERASE, sizeof ERASE - 1);
+    if (!p->shown || !fd_takes(STDERR_FILENO)) /* a terminal that was stopped must not stop the run */
+        return;
+    (void)fd_write_all(STDERR_FILENO, ERASE, sizeof ERASE - 1);
     p->shown = false;
 }
 
@@ -46,7 +47,7 @@ void progress_tick(struct progress *p)
     uint64_t ticks;
     ssize_t ignored = read(p->timer, &ticks, sizeof ticks);
     (void)ignored;
-    if (in_midst_of_output(p->run->result) || !backend_usage(p->run, &usage))
+    if (in_midst_of_output(p->run->result) || !fd_takes(STDERR_FILENO) || !backend_usage(p->run, &usage))
         return;
     int n = snprintf(line, sizeof line, ERASE "cordon: %.1f s, cpu %.1f s, memory %.1f MiB",
                      (double)usage.elapsed_us / 1e6, (double)usage.cpu_us / 1e6,

@@ -29,6 +29,24 @@ static void wipe_environment(void)
     environ[0] = NULL;
 }
 
+/* One file cannot hold two things: of both only the last would be left. */
+static int refuse_same(struct session *s)
+{
+    const struct outfile *const files[] = {&s->document, &s->streams[0], &s->streams[1]};
+    static const char *const options[] = {"--result", "--stdout-file", "--stderr-file"};
+    for (int i = 1; i < 3; i++) {
+        for (int k = 0; k < i; k++) {
+            if (!outfile_same(files[k], files[i]))
+                continue;
+            int r = err_set(&s->result.error, CORDON_ERROR_USAGE, CORDON_LAYER_OUTPUT, EINVAL, "read option", options[i]);
+            err_why(&s->result.error, "another option names the same file");
+            err_remedy(&s->result.error, "give each a file of its own");
+            return r;
+        }
+    }
+    return 0;
+}
+
 /* Files for the caller, opened before the payload exists. */
 static int open_outputs(struct session *s)
 {
@@ -37,7 +55,7 @@ static int open_outputs(struct session *s)
     int r = s->options.result == NULL ? 0 : outfile_open(&s->document, s->options.result, err);
     for (int i = 0; r == 0 && i < 2; i++)
         r = specs[i] == NULL ? 0 : outfile_open(&s->streams[i], specs[i], err);
-    return r;
+    return r < 0 ? r : refuse_same(s);
 }
 
 /* Test programs only: the release program has no switches. */
@@ -176,6 +194,7 @@ static void supervise(struct session *s)
     s->notes.raw = terminal.raw;
     carry_out(s, &terminal, &progress);
     cli_terminal_end(&terminal);
+    s->notes.raw = false;
     backend_finish(run);
     s->lost = run->lost_output;
 }
@@ -218,26 +237,19 @@ static int copy_command(struct session *s)
     return 0;
 }
 
-static void add_warning(void *result, const char *pointer, const char *text)
-{
-    /* Whoever carries it out knows more: which backend, and whether anything is missing. */
-    if (strcmp(pointer, "/backend") != 0 && strcmp(pointer, "/allow_partial") != 0)
-        result_warn(result, "%s (policy %s)", text, pointer);
-}
-
 int session_open(struct session *s, int argc, char **argv)
 {
     int r = copy_command(s);
     if (r < 0)
         return r;
     for (unsigned i = 0; i < s->options.source.warning_count; i++)
-        result_warn(&s->result, "%s", s->options.source.warnings[i]);
+        result_warn_document(&s->result, s->options.source.warnings[i]);
     find_arguments(s, argc, argv);
     if (wants_document(s))
         result_trace(&s->result, s->options.trace_id);
     r = open_outputs(s);
     if (r == 0)
-        policy_warnings(&s->options.policy, add_warning, &s->result);
+        result_warn_policy(&s->result, &s->options.policy);
     return r;
 }
 

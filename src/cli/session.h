@@ -33,6 +33,8 @@ struct session {
     struct plan_guard guard; /* of `test` */
     bool tell_violations;    /* on stderr, when they happen */
     struct violation_notes notes;
+    /* Of the command that makes the run: after its files, before all else that is said. NULL: none. */
+    void (*summary)(const struct session *s);
 
     bool no_policy;         /* none was in force: the document names none */
     char policy_sha256[65]; /* of the document; empty: not made */

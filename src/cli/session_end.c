@@ -87,6 +87,17 @@ static void report_errors(const struct session *s)
         message_error(&result->error);
 }
 
+static int write_result(struct session *s, const struct buf *document)
+{
+    struct cordon_error err = {0};
+    int r = outfile_write(&s->document, document->data, document->len, &err);
+    if (r == 0)
+        r = outfile_commit(&s->document, &err);
+    if (r < 0)
+        message_error(&err);
+    return r;
+}
+
 /* Files first: nothing can keep us from them, and no signal may. */
 static int write_files(struct session *s, const struct buf *document)
 {
@@ -96,13 +107,10 @@ static int write_files(struct session *s, const struct buf *document)
         if (s->streams[i].fd >= 0 && s->result.status != STATUS_INTERNAL_ERROR)
             r = outfile_commit(&s->streams[i], &err);
     }
-    if (r == 0 && s->options.result != NULL) {
-        r = outfile_write(&s->document, document->data, document->len, &err);
-        if (r == 0)
-            r = outfile_commit(&s->document, &err);
-    }
     if (r < 0)
         message_error(&err);
+    else if (s->options.result != NULL && !s->document.direct)
+        r = write_result(s, document);
     return r;
 }
 
@@ -113,13 +121,17 @@ static int write_value(const struct session *s)
     return r < 0 ? r : fd_write_all(STDOUT_FILENO, "\n", 1);
 }
 
-/* Then what a reader may be slow to take: from here on a signal ends cordon as any program. */
-static int write_streams(struct session *s, const struct buf *document)
+/* From here on a signal ends cordon as any program. */
+static void allow_signals(void)
 {
-    struct cordon_error err = {0};
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static int write_streams(struct session *s, const struct buf *document)
+{
+    struct cordon_error err = {0};
     mark_truncation(s);
     int r = s->options.format_text ? write_text(s) : 0;
     if (r == 0 && s->options.json)
@@ -143,12 +155,19 @@ static void report_stop(const struct session *s)
 int session_conclude(struct session *s, int status)
 {
     BUF_AUTO document = BUF_INIT(SESSION_TEXT_MAX);
-    report_errors(s);
     int r = 0;
     if (s->options.json || s->options.result != NULL)
         r = make_document(s, &document);
     if (r == 0)
         r = write_files(s, &document);
+    allow_signals(); /* then what a reader may be slow to take */
+    if (s->tell_violations)
+        violation_say_rest(&s->notes, &s->result.violations);
+    if (s->summary != NULL)
+        s->summary(s);
+    report_errors(s);
+    if (r == 0 && s->options.result != NULL && s->document.direct)
+        r = write_result(s, &document);
     int written = write_streams(s, &document);
     report_stop(s);
     if (r < 0 || written < 0)

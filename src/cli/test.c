@@ -20,7 +20,7 @@
 
 /* One call of `cordon test`. */
 struct test {
-    struct session session;
+    struct session session; /* first: put_summary() gets no more */
     struct project project;
     struct workspace workspace;
     struct outfile report_file;
@@ -323,42 +323,50 @@ static int make_workspace(struct test *t, struct cordon_error *err)
     return r;
 }
 
-static void put_reports(struct test *t, int *status)
+static struct report report_of(const struct test *t)
 {
-    const struct report report = {.root = t->project.root,
-                                  .writable = t->project.config.writable.items[0],
-                                  .command = t->session.options.command,
-                                  .command_count = (size_t)t->session.options.command_count,
-                                  .config = t->config,
-                                  .result = &t->session.result};
-    BUF_AUTO summary = BUF_INIT(REPORT_MAX);
+    return (struct report){.root = t->project.root,
+                           .writable = t->project.config.writable.items[0],
+                           .command = t->session.options.command,
+                           .command_count = (size_t)t->session.options.command_count,
+                           .config = t->config,
+                           .result = &t->session.result};
+}
+
+/* 0, or an error that was said. */
+static int write_page(struct test *t)
+{
+    const struct report report = report_of(t);
     BUF_AUTO page = BUF_INIT(REPORT_MAX);
     struct cordon_error err = {0};
-    violations_sort(&t->session.result.violations);
-    report_summary(&report, &summary);
-    (void)fd_write_all(STDERR_FILENO, summary.data, summary.len);
     if (t->report == NULL)
-        return;
+        return 0;
     report_html(&report, &page);
     int r = page.failed ? err_set(&err, CORDON_ERROR_IO, CORDON_LAYER_OUTPUT, ENOMEM, "write", t->report)
                         : outfile_write(&t->report_file, page.data, page.len, &err);
     if (r == 0)
         r = outfile_commit(&t->report_file, &err);
-    if (r < 0) {
+    if (r < 0)
         message_error(&err);
-        *status = EXIT_SETUP;
-    }
+    return r;
 }
 
 /* What the run made is kept if there may be something to see in it. */
-static void clean_up(struct test *t)
+static bool is_kept(const struct result *r)
 {
-    const struct result *r = &t->session.result;
     const bool ran = r->status != STATUS_INTERNAL_ERROR && r->status != STATUS_SPAWN_FAILED;
-    if (!ran || (r->status == STATUS_OK && r->violations.total == 0))
-        workspace_remove(&t->workspace);
-    else if (!t->session.options.quiet)
-        fprintf(stderr, "cordon: kept %s until the next run\n", t->workspace.path);
+    return ran && (r->status != STATUS_OK || r->violations.total > 0);
+}
+
+static void put_summary(const struct session *s)
+{
+    const struct test *t = (const struct test *)(const void *)s; /* its first member */
+    const struct report report = report_of(t);
+    BUF_AUTO summary = BUF_INIT(REPORT_MAX);
+    report_summary(&report, &summary);
+    if (is_kept(&t->session.result) && !t->session.options.quiet)
+        buf_printf(&summary, "cordon: kept %s until the next run\n", t->workspace.path);
+    (void)fd_write_all(STDERR_FILENO, summary.data, summary.len);
 }
 
 static int run(struct test *t)
@@ -371,10 +379,12 @@ static int run(struct test *t)
         session_run(s);
     else
         session_refuse(s);
-    int status = session_exit(s);
-    put_reports(t, &status);
-    clean_up(t);
-    return session_conclude(s, status);
+    violations_sort(&s->result.violations);
+    const bool written = write_page(t) == 0;
+    if (!is_kept(&s->result))
+        workspace_remove(&t->workspace);
+    s->summary = put_summary;
+    return session_conclude(s, written ? session_exit(s) : EXIT_SETUP);
 }
 
 static int plan_only(struct test *t)

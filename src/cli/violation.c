@@ -1,5 +1,6 @@
 #include "cli/violation.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -27,14 +28,13 @@ static bool is_new(struct violation_notes *notes, const char *path)
     return true;
 }
 
-void violation_say(void *context, const struct result_violation *v)
+static void say(struct violation_notes *notes, const struct result_violation *v)
 {
-    struct violation_notes *notes = context;
     const char *end = notes->raw ? "\r\n" : "\n";
     char path[2048];
     char comm[128];
     char test[512] = "";
-    char text[4096];
+    char text[PIPE_BUF];
     if (notes->quiet || !is_new(notes, v->path))
         return;
     text_escape(path, sizeof path, v->path, strlen(v->path));
@@ -48,4 +48,17 @@ void violation_say(void *context, const struct result_violation *v)
                      notes->fix == NULL ? "" : end);
     const size_t len = n < 0 ? 0 : (size_t)n < sizeof text ? (size_t)n : sizeof text - 1;
     (void)fd_write_all(STDERR_FILENO, text, len);
+}
+
+/* Who does not read what is said must not keep the run from its end. */
+void violation_say(struct violation_notes *notes, const struct result_violation *violation)
+{
+    if (fd_takes(STDERR_FILENO))
+        say(notes, violation);
+}
+
+void violation_say_rest(struct violation_notes *notes, const struct result_violations *violations)
+{
+    for (size_t i = 0; i < violations->count; i++)
+        say(notes, &violations->items[i]);
 }

@@ -11,5 +11,7 @@ struct violation_notes {
     uint64_t seen[VIOLATIONS_MAX]; /* hashes of paths */
 };
 
-/* For on_violation of struct run_wishes; `notes` is a struct violation_notes. */
-void violation_say(void *notes, const struct result_violation *violation);
+/* While the command runs: not, if that would wait for a reader. */
+void violation_say(struct violation_notes *notes, const struct result_violation *violation);
+/* When it has ended: those that were not said. */
+void violation_say_rest(struct violation_notes *notes, const struct result_violations *violations);

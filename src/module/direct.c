@@ -153,7 +153,7 @@ static void conclude(const struct direct *d, struct result *result)
         if (result->exit_code != 0)
             result_reason(result, "exited with %d", result->exit_code);
     } else {
-        result->status = STATUS_SIGNALED;
+        result->status = status_of_signal(result->signal);
         result->rc = 128 + result->signal;
         result_reason(result, "ended by %s (signal %d)", text_signal_name(result->signal), result->signal);
     }

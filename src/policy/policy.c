@@ -174,12 +174,13 @@ bool policy_name_matches(const char *pattern, const char *name)
 #define YEARS_10_MS (UINT64_C(10) * 366 * 24 * 3600 * 1000)
 #define DAY_MS (UINT64_C(24) * 3600 * 1000)
 #define TIB_1024 (UINT64_C(1) << 50)
+#define PIDS_MAX (4194304 - 3) /* of the kernel's own, less those that a sandbox is made of */
 
 const struct policy_limit policy_limit_table[POLICY_LIMIT_COUNT] = {
     {LIMIT(wall_ms, limits), UNIT_MS, ZERO_DEFAULT, true, 1, YEARS_10_MS},
     {LIMIT(cpu_ms, limits), UNIT_MS, ZERO_DEFAULT, true, 1, YEARS_10_MS},
     {LIMIT(mem_bytes, limits), UNIT_BYTES, ZERO_REFUSED, true, 1024 * 1024, TIB_1024},
-    {LIMIT(pids, limits), UNIT_COUNT, ZERO_REFUSED, true, 1, 4194304},
+    {LIMIT(pids, limits), UNIT_COUNT, ZERO_REFUSED, true, 1, PIDS_MAX},
     {LIMIT(nofile, limits), UNIT_COUNT, ZERO_REFUSED, true, 4, 1073741816},
     {LIMIT(output_bytes, limits), UNIT_BYTES, ZERO_REFUSED, true, 1, 1024 * 1024 * 1024},
     {LIMIT(grace_ms, limits), UNIT_MS, ZERO_TAKEN, false, 1, DAY_MS},

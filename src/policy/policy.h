@@ -188,6 +188,9 @@ int policy_add_name(struct policy_names *list, struct arena *arena, const char *
 int policy_add_var(struct policy_vars *list, struct arena *arena, const char *name,
                    const char *value, struct cordon_error *err);
 
+/* A copy that lives in `arena` alone. */
+int policy_copy(struct policy *out, const struct policy *from, struct arena *arena, struct cordon_error *err);
+
 /*
  * What every policy must satisfy, one small function a rule: names of variables, absolute and
  * normalised paths, limits in range, contradictions (a bind that work would hide, a bind over

@@ -142,11 +142,7 @@ static void own_end(const struct ending *e, const struct plan *plan, struct resu
     if (sig == SIGSYS && filter_kills)
         forbidden(plan, result);
     else
-        conclude(result,
-                 sig == SIGTERM   ? STATUS_KILLED_TERM
-                 : sig == SIGKILL ? STATUS_KILLED_KILL
-                                  : STATUS_SIGNALED,
-                 128 + sig);
+        conclude(result, status_of_signal(sig), 128 + sig);
 }
 
 /* Writes were refused: whatever the payload says of itself, that is what is wrong. */

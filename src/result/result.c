@@ -1,5 +1,6 @@
 #include "result/result.h"
 
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,6 +39,16 @@ void result_init_zeroed(struct result *r)
     r->backend_kind = "none";
 }
 
+enum status status_of_signal(int sig)
+{
+    return sig == SIGTERM ? STATUS_KILLED_TERM : sig == SIGKILL ? STATUS_KILLED_KILL : STATUS_SIGNALED;
+}
+
+bool result_trace_valid(const char *id)
+{
+    return strlen(id) == 32 && id[strspn(id, "0123456789abcdef")] == '\0';
+}
+
 void result_trace(struct result *r, const char *given)
 {
     unsigned char bytes[16] = {0};
@@ -68,13 +79,37 @@ void result_reason(struct result *r, const char *fmt, ...)
 
 void result_warn(struct result *r, const char *fmt, ...)
 {
-    const unsigned most = sizeof r->warnings / sizeof r->warnings[0];
     va_list args;
-    if (r->warning_count >= most)
+    if (r->warning_count >= RESULT_WARNINGS)
         return;
     va_start(args, fmt);
     vsnprintf(r->warnings[r->warning_count++], sizeof r->warnings[0], fmt, args);
     va_end(args);
+}
+
+#define OF_POLICY (RESULT_WARNINGS / 2)
+
+static void warn_of_policy(void *result, const char *pointer, const char *text)
+{
+    struct result *r = result;
+    const bool placed = pointer[0] != '\0';
+    /* Whoever carries it out knows more: which backend, and whether anything is missing. */
+    if (strcmp(pointer, "/backend") == 0 || strcmp(pointer, "/allow_partial") == 0)
+        return;
+    if (r->warning_count < OF_POLICY - 1)
+        result_warn(r, "%s%s%s%s", text, placed ? " (policy " : "", pointer, placed ? ")" : "");
+    else if (r->warning_count == OF_POLICY - 1)
+        result_warn(r, "there is more to be said of the policy: cordon policy check does");
+}
+
+void result_warn_document(struct result *r, const char *text)
+{
+    warn_of_policy(r, "", text);
+}
+
+void result_warn_policy(struct result *r, const struct policy *policy)
+{
+    policy_warnings(policy, warn_of_policy, r);
 }
 
 /* What the payload itself did: its code, or 128+n, or 1 if it never came so far. */

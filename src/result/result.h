@@ -29,6 +29,7 @@ enum status {
 };
 
 const char *status_name(enum status s); /* "NONZERO_EXIT" */
+enum status status_of_signal(int sig);  /* of a command that it ended, when nothing else explains that */
 
 struct result_stream {
     struct buf captured; /* owned; at most the cap, without the [TRUNCATED] line */
@@ -37,6 +38,8 @@ struct result_stream {
     bool ends_line;      /* the last byte kept is a newline */
     bool truncated;
 };
+
+#define RESULT_WARNINGS 16
 
 struct result {
     enum status status;
@@ -60,18 +63,26 @@ struct result {
 
     /* Last, because most runs do not touch it. */
     char bwrap_path[4096]; /* with that backend: the program; else empty */
-    char warnings[8][256];
+    char warnings[RESULT_WARNINGS][256];
     struct ledger ledger;
 };
 
 void result_init(struct result *r);
 /* The same in memory that is zero: pages that a run does not touch cost nothing. */
 void result_init_zeroed(struct result *r);
-/* `given`: 32 hex digits; NULL: random ones. */
+bool result_trace_valid(const char *id); /* 32 lower-case hex digits */
+/* `given`: a valid one; NULL: random. */
 void result_trace(struct result *r, const char *given);
 void result_release(struct result *r);
 __attribute__((format(printf, 2, 3))) void result_reason(struct result *r, const char *fmt, ...);
 __attribute__((format(printf, 2, 3))) void result_warn(struct result *r, const char *fmt, ...);
+
+/*
+ * What a reader found in the document of the policy, and what the policy itself deserves a word for. Before all
+ * others: a document may be as odd as it likes, and these leave room for what is to be said of the run.
+ */
+void result_warn_document(struct result *r, const char *text);
+void result_warn_policy(struct result *r, const struct policy *policy);
 
 /* The exit status of `cordon` (design: child's code, 128+n, 124, 152, 137, 159, 153, 125, ...). */
 int result_exit_child(const struct result *r);

@@ -57,7 +57,22 @@ static int find_effect(struct doc *d, const struct json *tag, enum effect *out)
     return doc_fail(d, tag, "unknown effect", remedy);
 }
 
+static bool shows(const struct policy_binds *list, const char *path)
+{
+    size_t i = 0;
+    while (i < list->count && strcmp(list->items[i].sandbox, path) != 0)
+        i++;
+    return i < list->count;
+}
+
 /* Effects are a set: saying one twice is saying it once. */
+static int add_once(struct doc *d, const struct json *at, struct policy_binds *list, const char *path)
+{
+    if (shows(list, path) || policy_add_bind(list, d->arena, path, path, false, d->err) == 0)
+        return 0;
+    return doc_fail(d, at, "too many binds", NULL);
+}
+
 static int add_path(struct doc *d, const struct json *item, struct policy_binds *list)
 {
     const struct json *value = json_get(item, "path");
@@ -67,22 +82,20 @@ static int add_path(struct doc *d, const struct json *item, struct policy_binds 
                         "write {\"effect\": \"FsRead\", \"path\": \"/srv/in\"}");
     size_t mark = doc_enter_key(d, "path");
     int r = field_path(d, value, &path);
-    if (r < 0)
-        return r;
-    for (size_t i = 0; i < list->count; i++) {
-        if (strcmp(list->items[i].sandbox, path) == 0) {
-            doc_leave(d, mark);
-            return 0;
-        }
-    }
-    r = policy_add_bind(list, d->arena, path, path, false, d->err);
-    if (r < 0)
-        return doc_fail(d, value, "too many binds", NULL);
-    doc_leave(d, mark);
-    return 0;
+    if (r == 0)
+        r = add_once(d, value, list, path);
+    if (r == 0)
+        doc_leave(d, mark);
+    return r;
 }
 
-static int apply_one(struct doc *d, const struct json *item, struct policy *policy)
+/* What a list asks for. */
+struct wanted {
+    bool network;
+    struct policy_binds read, written;
+};
+
+static int read_one(struct doc *d, const struct json *item, struct wanted *wanted)
 {
     enum effect effect = EFFECT_WITHOUT_RIGHTS;
     int r = doc_expect(d, item, JSON_OBJECT);
@@ -104,29 +117,45 @@ static int apply_one(struct doc *d, const struct json *item, struct policy *poli
 
     switch (effect) {
     case EFFECT_NETWORK:
-        policy->net = NET_HOST;
+        wanted->network = true;
         return 0;
     case EFFECT_FS_READ:
-        return add_path(d, item, &policy->ro);
+        return add_path(d, item, &wanted->read);
     case EFFECT_FS_WRITE:
-        return add_path(d, item, &policy->rw);
+        return add_path(d, item, &wanted->written);
     case EFFECT_WITHOUT_RIGHTS:
         return 0; /* their own fields (a model, a price) are for others to read */
     }
     return 0;
 }
 
+/* What is written can be read: in both lists of a policy it would be read-only. */
+static int ask(struct doc *d, const struct json *list, const struct wanted *wanted, struct policy *policy)
+{
+    int r = 0;
+    if (wanted->network)
+        policy->net = NET_HOST;
+    for (size_t i = 0; r == 0 && i < wanted->written.count; i++)
+        r = add_once(d, list, &policy->rw, wanted->written.items[i].host);
+    for (size_t i = 0; r == 0 && i < wanted->read.count; i++) {
+        const char *path = wanted->read.items[i].host;
+        r = shows(&wanted->written, path) ? 0 : add_once(d, list, &policy->ro, path);
+    }
+    return r;
+}
+
 int effects_apply(struct doc *d, const struct json *list, struct policy *policy)
 {
+    struct wanted wanted = {0};
     int r = doc_expect(d, list, JSON_ARRAY);
     size_t i = 0;
     for (const struct json *c = list->first; r == 0 && c != NULL; c = c->next) {
         size_t mark = doc_enter_index(d, i++);
-        r = apply_one(d, c, policy);
+        r = read_one(d, c, &wanted);
         if (r == 0)
             doc_leave(d, mark);
     }
-    return r;
+    return r < 0 ? r : ask(d, list, &wanted, policy);
 }
 
 int effects_read(struct policy *policy, struct arena *arena, const char *text, size_t len,

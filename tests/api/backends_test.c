@@ -84,6 +84,7 @@ TEST(auto_takes_bwrap_where_only_native_is_refused)
     check_status(result, "OK");
     check_output(result, "ran\n");
     check_backend(result, "bwrap");
+    CHECK(strstr(cordon_result_json(result), "\"bwrap_path\":\"/usr/bin/bwrap\"") != NULL);
     cordon_result_free(result);
     cordon_policy_free(policy);
 }

@@ -81,5 +81,9 @@ TEST(a_policy_that_contradicts_itself_gives_no_sandbox)
     char *const none[] = {NULL};
     CHECK(cordon_run(policy, none, NULL, &err) == NULL);
     CHECK_INT(err.kind, CORDON_ERROR_USAGE);
+    char *const empty[] = {(char[]){""}, NULL};
+    err = (struct cordon_error){0};
+    CHECK(cordon_run(policy, empty, NULL, &err) == NULL);
+    CHECK_INT(err.kind, CORDON_ERROR_USAGE);
     cordon_policy_free(policy);
 }

@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "box.h"
@@ -262,6 +263,89 @@ TEST(a_given_trace_id_is_kept)
     char *const argv[] = {(char[]){"true"}, NULL};
     struct cordon_result *result = cordon_run(policy, argv, &options, NULL);
     CHECK(strstr(cordon_result_json(result), "0123456789abcdef0123456789abcdef") != NULL);
+    cordon_result_free(result);
+    cordon_policy_free(policy);
+}
+
+TEST(a_trace_id_that_is_none_is_refused_and_not_cut)
+{
+    static const char *const wrong[] = {"", "mine", "0123456789ABCDEF0123456789ABCDEF", "0123456789abcdef0123456789abcdef0"};
+    struct cordon_policy *policy = stage();
+    char *const argv[] = {(char[]){"true"}, NULL};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        struct cordon_error err = {0};
+        const struct cordon_run_options run = {.size = sizeof run, .trace_id = wrong[i]};
+        const struct cordon_call_options call = {.size = sizeof call, .trace_id = wrong[i]};
+        CHECK(cordon_run(policy, argv, &run, &err) == NULL);
+        CHECK_STR(err.why, "the trace id is not 32 lower-case hex digits");
+        err = (struct cordon_error){0};
+        CHECK(cordon_call("a.b", "null", 4, &call, &err) == NULL);
+        CHECK_INT(err.kind, CORDON_ERROR_USAGE);
+        CHECK_STR(err.why, "the trace id is not 32 lower-case hex digits");
+    }
+    cordon_policy_free(policy);
+}
+
+/* A path is bytes; only a document has to be UTF-8. */
+TEST(bytes_that_are_not_utf8_are_taken_as_they_are)
+{
+    char dir[] = "/tmp/cordon-bytes-XXXXXX";
+    char path[64];
+    struct cordon_policy *policy = stage();
+    CHECK(mkdtemp(dir) != NULL && chmod(dir, 0755) == 0);
+    snprintf(path, sizeof path, "%s/caf\xe9", dir);
+    FILE *f = fopen(path, "w");
+    CHECK(f != NULL && fputs("text", f) >= 0 && fclose(f) == 0 && chmod(path, 0644) == 0);
+    CHECK_INT(cordon_policy_add_ro(policy, path, "/caf\xe9", NULL), 0);
+    CHECK_INT(cordon_policy_set_env(policy, "NAME", "caf\xe9", NULL), 0);
+    struct cordon_result *result = run_script(policy, "printf %s \"$NAME\"; cat \"/$NAME\"");
+    check_output(result, "caf\xe9text");
+    cordon_result_free(result);
+    cordon_policy_free(policy);
+    CHECK_INT(unlink(path), 0);
+    CHECK_INT(rmdir(dir), 0);
+}
+
+/* With all that it leaves out, and a line for each word, a document grows: it was read, and so it runs. */
+TEST(a_policy_may_be_longer_than_a_document)
+{
+    enum { BINDS = 8000, ROOM = 1024 * 1024 };
+    struct cordon_error err = {0};
+    char *text = malloc(ROOM);
+    CHECK(text != NULL);
+    size_t len = (size_t)snprintf(text, ROOM, "{\"version\":1,\"fs\":{\"ro\":[");
+    for (int i = 0; i < BINDS; i++)
+        len += (size_t)snprintf(text + len, ROOM - len,
+                                "%s{\"host\":\"/no/such/place/of/any/host/that/we/have/seen/%04d\","
+                                "\"sandbox\":\"/srv/%04d\",\"optional\":true}",
+                                i == 0 ? "" : ",", i, i);
+    len += (size_t)snprintf(text + len, ROOM - len, "]}}");
+    CHECK(len < ROOM);
+    struct cordon_policy *policy = cordon_policy_parse(text, len, &err);
+    CHECK(policy != NULL);
+    char *normal = cordon_policy_json(policy);
+    CHECK(normal != NULL && strlen(normal) > ROOM);
+    struct cordon_result *result = run_script(policy, "echo ran");
+    check_output(result, "ran\n");
+    cordon_result_free(result);
+    cordon_policy_free(policy);
+    free(normal);
+    free(text);
+}
+
+/* As of the command: what is tolerated in a document is not forgotten. */
+TEST(warnings_about_the_policy_are_in_the_result)
+{
+    static const char text[] = "{\"ro_binds\": [], \"network\": false, \"env_allowlist\": [\"PATH\", \"PYTHONPATH\"],"
+                               " \"netwrok\": true}";
+    struct cordon_policy *policy = cordon_policy_parse(text, sizeof text - 1, NULL);
+    CHECK(policy != NULL);
+    struct cordon_result *result = run_script(policy, "true");
+    check_status(result, "OK");
+    const char *json = cordon_result_json(result);
+    CHECK(strstr(json, "unknown key '/netwrok' has no effect") != NULL);
+    CHECK(strstr(json, "'PYTHONPATH' is a loader variable and passes") != NULL);
+    CHECK(strstr(json, "(policy /env/allow/1)") != NULL);
     cordon_result_free(result);
     cordon_policy_free(policy);
 }

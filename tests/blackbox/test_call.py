@@ -309,6 +309,20 @@ def test_the_audit_log(modules, place):
     assert r.rc == 0 and r.out == b"1\n" and b"warning: append to audit log" in r.err
 
 
+def test_the_exit_codes_of_apcore(modules, place):
+    """0, 1 for whatever became of the call, 2 for what was asked wrongly, 44, 77 (M24); 130 is with the signals."""
+    modules.add("a.echo", ECHO)
+    modules.add("a.three", "raise SystemExit(3)")
+    modules.add("a.asks", ECHO, effects=[{"effect": "FsRead", "path": str(place)}])
+    code = lambda *args, **kw: modules.call("--exit", "apcore", *args, **kw).rc
+    assert code("a.echo") == 0
+    assert code("a.three") == code("--no-sandbox", "a.three") == 1
+    cannot_be_made = ["--ro", "/usr:/etc/passwd/x", "a.echo"]
+    assert modules.call(*cannot_be_made).rc == 125 and code(*cannot_be_made) == 1
+    assert code("a.echo", given=b"no JSON") == code("A") == code("--wall", "fast", "a.echo") == 2
+    assert code("a.nothing") == 44 and code("a.asks") == 77
+
+
 @pytest.mark.parametrize("args", [["a.echo", "more"], [], ["--tty", "a.echo"], ["--format", "text", "a.echo"],
                                   ["--progress", "a.echo"], ["--no-such", "a.echo"], ["--exit", "fast", "a.echo"],
                                   ["--", "a.echo"]])
@@ -316,6 +330,12 @@ def test_usage(modules, args):
     modules.add("a.echo", ECHO)
     r = modules.call(*args)
     assert r.rc == 2 and r.out == b"" and r.err, r.told()
+
+
+def test_an_option_behind_the_id_says_where_it_belongs(modules):
+    modules.add("a.echo", ECHO)
+    r = modules.call("a.echo", "--json")
+    assert r.rc == 2 and b"'--json': options stand before the id" in r.err, r.told()
 
 
 def test_a_dry_run_calls_nothing(modules, place):

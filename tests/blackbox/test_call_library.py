@@ -131,14 +131,16 @@ def test_no_variable_turns_the_sandbox_off(modules):
 
 def test_without_a_sandbox_failures_are_told_as_well(modules):
     modules.add("a.three", "import sys; print('why', file=sys.stderr); sys.exit(3)")
-    modules.add("a.kill", "import os; os.kill(os.getpid(), 9)")
+    modules.add("a.kill", "import os, sys; os.kill(os.getpid(), int(sys.stdin.read()))")
     modules.add("a.text", "print('hello')")
     modules.add("a.none", command=["no-such-program"])
     modules.add("c.echo", library=LIBRARY % "return strdup(input);")
     call = lambda *args, **kw: modules.result("--no-sandbox", "--quiet", *args, **kw)
     r = call("a.three")
     assert (r.rc, r.doc["status"], r.doc["stderr"]) == (3, "NONZERO_EXIT", "why\n")
-    assert call("a.kill").rc == 137
+    for number, status in ((9, "KILLED_KILL"), (15, "KILLED_TERM"), (10, "SIGNALED")):  # as in a sandbox
+        r = call("a.kill", given=str(number).encode())
+        assert (r.rc, r.doc["status"], r.doc["exit"]) == (128 + number, status, {"signal": number})
     assert call("a.text").rc == 65
     assert (call("a.none").rc, call("a.none").doc["status"]) == (127, "SPAWN_FAILED")
     assert call("c.echo", given=b"[1]").doc["value"] == [1]

@@ -42,6 +42,15 @@ def test_effects_are_requests(modules, place):
     assert b"the ceiling grants no reading" in modules.call("--within", place / "less.json", "a.read").err
     assert modules.result("--within", ceiling, "a.write").doc["value"] == "ok"
     assert secret.read_text() == "new"
+    # A set that has both: what is read and written is writable, whoever grants it. Who only reads gets no more.
+    secret.write_text("text")
+    both = [{"effect": effect, "path": str(secret)} for effect in ("FsWrite", "FsRead")]
+    modules.add("a.both", WRITE % secret, effects=both)
+    modules.add("a.reader", WRITE % secret, effects=both[1:])
+    for grant in (["--within", ceiling], ["--rw", secret]):
+        assert modules.result(*grant, "a.reader").doc["value"] == 30 and secret.read_text() == "text"
+        assert modules.result(*grant, "a.both").doc["value"] == "ok" and secret.read_text() == "new"
+        secret.write_text("text")
 
 
 def test_the_network_is_granted_by_a_ceiling_alone(modules, place):

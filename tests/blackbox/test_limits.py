@@ -138,6 +138,11 @@ def test_p10_pids():
     assert r.doc["enforced"]["pids"]["applied"] is True
 
 
+def test_p10_the_largest_number():
+    assert run("--pids", "4194301", "--", "true").doc["enforced"]["pids"]["applied"] is True
+    assert cordon("run", "--pids", "4194302", "--", "true").rc == 2
+
+
 def test_p10_threads_count_too():
     code = """
 import threading

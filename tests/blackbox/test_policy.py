@@ -155,6 +155,14 @@ def test_extends_replaces_lists_and_merges_objects(place):
     assert d["limits"]["wall_ms"] == 300000
 
 
+def test_odd_keys_of_a_document_leave_room_for_what_is_said_of_the_run(place):
+    odd = {f"odd{n}": n for n in range(20)}
+    (place / "p").write_text(json.dumps({"ro_binds": [], "network": False, "env_allowlist": ["PATH"], **odd}))
+    r = cordon("run", "--policy", place / "p", "--backend", "none", "--allow-partial", "--", "true")
+    assert r.rc == 0 and b"'/odd0' has no effect" in r.err and b"backend none isolates nothing" in r.err, r.told()
+    assert b"there is more to be said of the policy" in r.err
+
+
 def test_a_refused_document_is_named(place):
     """By its file, and the place in it; standard input has no name."""
     (place / "link").symlink_to("/usr")

@@ -1,14 +1,32 @@
 """Readers that are slow or do not read at all, and what cordon writes to."""
+import contextlib
 import fcntl
 import json
 import os
+import pathlib
 import signal
 import stat
+import struct
 import subprocess
+import termios
+import time
 
 import pytest
 
-from support import BIN, ENV, ROOT, check_document, cordon
+from support import BIN, ENV, PYTHON, ROOT, check_document, cordon, eventually, pids_with
+
+def exact_arguments(pid):
+    with contextlib.suppress(OSError):
+        return pathlib.Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8", errors="replace").split("\0")[:-1]
+
+
+def is_full(pipe):
+    """Bytes are in it, and there come no more."""
+    waiting = lambda: struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)))[0]
+    before = waiting()
+    time.sleep(0.3)
+    return waiting() == before > 30000
+
 
 MUCH = ["--", "head", "-c", "300000", "/dev/zero"]
 
@@ -37,11 +55,56 @@ def test_wall_limit_with_a_stuck_reader(command):
     assert with_stuck_reader(["--wall", "1s", "--grace", "200ms", *command]) == 124
 
 
-@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_a_stuck_reader_of_refused_writes(place):
+    """Who is told of them reads nothing: limits and signals hold all the same, and the rest is said afterwards."""
+    (place / "in").mkdir(mode=0o777)
+    (place / "p").write_text('{"version": 1, "extends": "limits", "fs": {"private_tmp": false}}')
+    mark = f"{time.time()}"
+    code = f"""
+import os
+for i in range(600):
+    try: open('../' + 'x' * 200 + str(i), 'w')
+    except OSError: pass
+os.execvp('sleep', ['sleep', '{mark}'])"""
+    runs = lambda: any(exact_arguments(pid) == ["sleep", mark] for pid in pids_with(mark))
+    with subprocess.Popen([BIN, "run", "--policy", place / "p", "--wall", "60s", "--grace", "0", "--", PYTHON, "-c", code],
+                          env=ENV, cwd=place / "in", stdin=subprocess.DEVNULL, stderr=subprocess.PIPE) as p:
+        try:
+            assert eventually(runs, 50)
+            p.send_signal(signal.SIGTERM)
+            assert eventually(lambda: not runs(), 8), "the supervisor waits for a reader"
+            err = p.stderr.read()
+            assert p.wait(20) == 128 + signal.SIGTERM
+        finally:
+            p.kill()
+    assert err.count(b"TEST_SANDBOX_VIOLATION: ") == 600
+
+
+@pytest.mark.parametrize("options", [[], ["--json"], ["--stdout-file", "/dev/null", "--result", "/dev/stdout"]],
+                         ids=["output", "json", "result"])
 @pytest.mark.parametrize("sig", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_with_a_stuck_reader(options, sig):
     rc = with_stuck_reader([*options, "--wall", "60s", "--grace", "200ms", *MUCH], [sig])
     assert rc in (128 + sig, -sig), "it hangs" if rc is None else rc
+
+
+def test_a_stuck_reader_of_a_summary(place):
+    """It is said when all files are there, and by a program that a signal ends."""
+    (place / "tests").mkdir(mode=0o777)
+    script = "echo x >real; head -c 300000 /dev/zero >&2"
+    with subprocess.Popen([BIN, "test", "--root", place, "--result", place / "tests/r.json", "--", "sh", "-c", script],
+                          env=ENV, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE) as p:
+        try:
+            assert eventually(lambda: is_full(p.stderr), 20)
+            p.send_signal(signal.SIGTERM)  # no more patience with what the command wrote
+            assert eventually((place / "tests/r.json").exists, 10), "the summary came first"
+            with pytest.raises(subprocess.TimeoutExpired):
+                p.wait(0.5)
+            p.send_signal(signal.SIGTERM)
+            assert p.wait(10) == -signal.SIGTERM
+        finally:
+            p.kill()
+    assert json.loads((place / "tests/r.json").read_text())["violations"][0]["path"] == f"{place}/real"
 
 
 def test_a_payload_that_ended_in_time_is_no_timeout(place):

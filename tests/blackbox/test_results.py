@@ -1,5 +1,6 @@
 """How a run ends and what the result document says: P2-P9, P15, P16, P20, P23, P25, P28, P32."""
 import json
+import os
 import signal
 
 import pytest
@@ -193,6 +194,22 @@ def test_output_files_hold_the_exact_bytes(place):
     assert r.rc == 0
     assert (place / "o").read_bytes() == b"one" and (place / "e").read_bytes() == b"two"
     assert r.doc["stdout"] == "one" and r.doc["stderr"] == "two"
+
+
+@pytest.mark.parametrize("one,two", [("--stdout-file", "--stderr-file"), ("--result", "--stdout-file"),
+                                     ("--result", "--stderr-file")])
+def test_two_things_in_one_file_are_refused(place, one, two):
+    """The later of both would replace the other, without a word."""
+    (place / "f").write_text("kept")
+    for again in (place / "f", f"{place}/../{place.name}/f", f"{place}/./f"):
+        r = cordon("run", one, place / "f", two, again, "--", "sh", "-c", "echo out; echo err >&2")
+        assert r.rc == 2 and f"'{two}': another option names the same file".encode() in r.err, r.told()
+    assert (place / "f").read_text() == "kept" and os.listdir(place) == ["f"]
+    r = cordon("run", one, place / "f", two, place / "g", "--", "echo", "x")
+    assert r.rc == 0 and len(os.listdir(place)) == 2
+    if one == "--stdout-file":  # what nobody renames takes both
+        r = cordon("run", one, "/dev/stdout", two, "/dev/stdout", "--", "sh", "-c", "echo out; echo err >&2")
+        assert r.rc == 0 and sorted(r.out.split()) == [b"err", b"out"]
 
 
 def test_no_host_path_in_the_document(place):

@@ -292,3 +292,13 @@ TEST(help_comes_from_the_same_table)
     for (const char *line = out.data; *line != '\0'; line += strcspn(line, "\n") + 1)
         CHECK(strcspn(line, "\n") <= 100);
 }
+
+/* The last of two ceilings would undo the first. */
+TEST(one_document_and_one_ceiling)
+{
+    REFUSED("--within", "--within", "/dev/null", "--within=/dev/null");
+    CHECK(strstr(err.why, "given twice") != NULL);
+    REFUSED("--policy", "--policy", "-", "--wall", "5", "--policy", "-");
+    ACCEPTED("--wall", "5", "--wall", "6"); /* of the rest the last one counts */
+    CHECK_INT(o.policy.limits.wall_ms, 6000);
+}

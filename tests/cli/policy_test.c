@@ -88,6 +88,8 @@ TEST(an_error_is_one_message_and_exit_status_2)
 
 TEST(check_names_a_missing_source)
 {
+    CHECK_INT(RUN("{\"version\": 1, \"fs\": {\"work\": {\"host\": \"/no/such\"}}}", "check"), 2);
+    CHECK_STR(errors, "cordon: check bind source '/fs/work': '/no/such': no such file or directory\n  create it\n");
     CHECK_INT(RUN("{\"version\": 1, \"fs\": {\"ro\": [\"/usr\", \"/no/such\"]}}", "check"), 2);
     CHECK_STR(errors,
               "cordon: check bind source '/fs/ro/1': '/no/such': no such file or directory\n"
@@ -129,4 +131,24 @@ TEST(help_is_no_error)
     CHECK(strstr(out, "from-effects") != NULL);
     CHECK_INT(RUN("", "check", "--help"), 0);
     CHECK_STR(errors, "");
+}
+
+/* One that was named for nothing would be another document than the one that is read. */
+TEST(an_option_of_another_command_is_refused)
+{
+    static const char good[] = "{\"version\": 1}";
+    CHECK_INT(RUN(good, "check", "--policy", "/no/such/file"), 2);
+    CHECK(strstr(errors, "'--policy': show alone takes it\n  name the document by itself") != NULL);
+    CHECK_STR(out, "");
+    CHECK_INT(RUN(good, "normalize", "--profile", "agent"), 2);
+    CHECK(strstr(errors, "'--profile': show alone takes it") != NULL);
+    CHECK_INT(RUN("[]", "from-effects", "--policy=-"), 2);
+    CHECK_INT(RUN(good, "check", "--form", "v1"), 2);
+    CHECK(strstr(errors, "'--form': from-effects alone takes it") != NULL);
+    CHECK_INT(RUN("", "show", "--form=noether"), 2);
+    CHECK_INT(RUN(good, "show", "--policy", "-", "--policy", "-"), 2);
+    CHECK_INT(RUN(good, "check", "--json"), 0);
+    CHECK_INT(RUN("[]", "from-effects", "--form=noether"), 0);
+    CHECK_INT(RUN("", "show", "--profile", "agent"), 0);
+    CHECK_INT(RUN("", "check", "--policy", "x", "--help"), 0);
 }

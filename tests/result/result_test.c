@@ -106,8 +106,20 @@ TEST(reasons_are_cut_and_warnings_have_a_maximum)
     CHECK_INT(strlen(r.reason), sizeof r.reason - 1);
     for (int i = 0; i < 20; i++)
         result_warn(&r, "warning %d", i);
+    CHECK_INT(r.warning_count, RESULT_WARNINGS);
+    CHECK_STR(r.warnings[15], "warning 15");
+}
+
+TEST(a_document_leaves_room_for_what_the_run_has_to_say)
+{
+    begin(STATUS_OK);
+    for (int i = 0; i < 100; i++)
+        result_warn_document(&r, "an odd key");
     CHECK_INT(r.warning_count, 8);
-    CHECK_STR(r.warnings[7], "warning 7");
+    CHECK_STR(r.warnings[6], "an odd key");
+    CHECK_STR(r.warnings[7], "there is more to be said of the policy: cordon policy check does");
+    result_warn(&r, "nothing is isolated");
+    CHECK_STR(r.warnings[8], "nothing is isolated");
 }
 
 TEST(status_names)

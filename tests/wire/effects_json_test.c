@@ -32,6 +32,18 @@ TEST(effects_become_network_and_binds)
     CHECK_STR(policy.rw.items[0].sandbox, "/srv/out");
 }
 
+/* In whatever order: ro wins at the same place, and what was asked for would not be had. */
+TEST(what_is_read_and_written_is_writable)
+{
+    CHECK_INT(read_text("[{\"effect\": \"FsRead\", \"path\": \"/srv/a\"}, {\"effect\": \"FsWrite\", \"path\": \"/srv/a\"},"
+                        "{\"effect\": \"FsWrite\", \"path\": \"/srv/b\"}, {\"effect\": \"FsRead\", \"path\": \"/srv/b\"},"
+                        "{\"effect\": \"FsRead\", \"path\": \"/srv/b/c\"}]"),
+              0);
+    CHECK_INT(policy.rw.count, 2);
+    CHECK_INT(policy.ro.count, 1);
+    CHECK_STR(policy.ro.items[0].host, "/srv/b/c");
+}
+
 TEST(other_effects_change_nothing)
 {
     struct policy base;

@@ -120,7 +120,7 @@ TEST(refusals_say_where_and_why)
     refused("{\"version\": 1, \"limits\": {\"pids\": 1.5}}", "/limits/pids",
             "1:35: expected an integer, found a number");
     refused("{\"version\": 1, \"limits\": {\"pids\": 9999999999}}", "/limits/pids",
-            "1:35: out of range: 1 to 4194304");
+            "1:35: out of range: 1 to 4194301");
     refused("{\"version\": 1, \"net\": \"some\"}", "/net", "1:23: unknown word");
     CHECK_STR(err.remedy, "allowed words: none, loopback, host");
     refused("{\"version\": 2}", "/version", "1:13: this version of the document is not known");

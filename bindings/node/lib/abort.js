@@ -3,6 +3,7 @@
 // What a signal means: nothing begins after it was aborted, what is under way ends soon, and the
 // promise rejects with an AbortError either way.
 
+const check = require('./arguments.js');
 const { abortError } = require('./errors.js');
 const native = require('./native.js');
 
@@ -11,6 +12,7 @@ const native = require('./native.js');
  * undefined without a signal.
  */
 async function flagged(signal, act) {
+  check.signal(signal);
   if (!signal) return act();
   if (signal.aborted) throw abortError(signal);
   const stop = new Int32Array(1);
@@ -33,11 +35,12 @@ function threaded(signal, start) {
   let handle;
   const stop = () => native.stop(handle);
   const promise = new Promise((resolve, reject) => {
+    check.signal(signal);
     if (signal?.aborted) throw abortError(signal);
     handle = start(resolve, reject, stop);
     signal?.addEventListener('abort', stop, { once: true });
   });
-  return promise.finally(() => signal?.removeEventListener('abort', stop));
+  return promise.finally(() => signal?.removeEventListener?.('abort', stop));
 }
 
 module.exports = { flagged, threaded };

@@ -32,6 +32,24 @@ function word(name, value, known) {
   }
 }
 
+// Looked at before anything begins: what cannot be listened to would leave it running.
+function signal(value) {
+  if (value === undefined || value === null) return;
+  if (typeof value.addEventListener !== 'function' || typeof value.aborted !== 'boolean') {
+    throw Object.assign(new TypeError('signal must be an AbortSignal'), { code: 'ERR_INVALID_ARG_TYPE' });
+  }
+}
+
+function list(name, value) {
+  if (value !== undefined && value !== null && !Array.isArray(value)) throw new TypeError(`${name} must be a list`);
+}
+
+function positive(name, value) {
+  if (value !== undefined && value !== null && !(Number.isSafeInteger(value) && value > 0)) {
+    throw new TypeError(`${name} must be a whole number above 0`);
+  }
+}
+
 function mode(value, usual) {
   if (value === undefined || value === null) return usual;
   if (typeof value === 'string' && /^[0-7]+$/.test(value)) value = Number.parseInt(value, 8);
@@ -82,4 +100,4 @@ function flags(options, ...names) {
   return bits;
 }
 
-module.exports = { path, options, word, mode, seconds, length, encoding, data, milliseconds, flags };
+module.exports = { path, options, word, signal, list, positive, mode, seconds, length, encoding, data, milliseconds, flags };

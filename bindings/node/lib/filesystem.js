@@ -27,6 +27,8 @@ function openRoot(path, options) {
   check.options(options, rootOptions);
   check.word('leafLinks', options.leafLinks, ['refuse', 'act']);
   check.word('durability', options.durability, Object.keys(durabilities));
+  check.list('homeAliases', options.homeAliases);
+  check.positive('maxReadBytes', options.maxReadBytes);
   let flags = options.leafLinks === 'act' ? LEAF_LINKS_ACT : 0;
   for (const [name, bit] of Object.entries(rootFlags)) if (options[name]) flags |= bit;
   return native.rootOpen({
@@ -210,6 +212,7 @@ class SandboxedFilesystem extends EventEmitter {
       throw new Error(`Polling file watchers are disabled (path='${path}', requested pollInterval=` +
         `${options.pollInterval}). Set pollInterval=0 or omit it.`);
     }
+    check.signal(options.signal);
     return Watch.open(this.#root, path, options);
   }
 

@@ -2,7 +2,7 @@
 
 const { threaded } = require('./abort.js');
 const check = require('./arguments.js');
-const { refusal, resultError, abortError } = require('./errors.js');
+const { SandboxError, refusal, resultError, abortError } = require('./errors.js');
 const native = require('./native.js');
 
 // JSON would make null of it, which is no limit.
@@ -11,9 +11,13 @@ function finite(key, value) {
   return value;
 }
 
-// A profile's name as it is, a document as text, nothing as nothing.
+// A profile's name as it is, a document as text, nothing as nothing. JSON would make nothing, too, of a function, and
+// an empty document of a Map or a promise.
 function policyText(policy) {
   if (policy === undefined || policy === null || typeof policy === 'string') return policy ?? undefined;
+  if (Object.prototype.toString.call(policy) !== '[object Object]') {
+    throw new TypeError("policy must be a profile's name or an object");
+  }
   return JSON.stringify(policy, finite);
 }
 
@@ -29,16 +33,21 @@ function checkTraceId(traceId) {
   }
 }
 
-function checkTimeout(timeoutMs) {
-  if (timeoutMs !== undefined && timeoutMs !== null && !(Number.isSafeInteger(timeoutMs) && timeoutMs > 0)) {
-    throw new TypeError('timeoutMs must be a whole number above 0');
-  }
-}
-
 const RUN_OPTIONS = ['signal', 'onStdout', 'onStderr', 'input', 'env', 'timeoutMs', 'traceId'];
 const CALL_OPTIONS = ['extensions', 'policy', 'within', 'timeoutMs', 'env', 'traceId', 'runner', 'signal'];
 
-const environmentList = (env) => env && Object.entries(env).map(([name, value]) => `${name}=${value}`);
+// As Node's own: what is undefined is left out.
+function environmentList(env) {
+  if (env === undefined || env === null) return undefined;
+  if (typeof env !== 'object' || Array.isArray(env)) throw new TypeError('env must be an object of names and values');
+  return Object.entries(env).filter(([, value]) => value !== undefined).map(([name, value]) => `${name}=${value}`);
+}
+
+// Of a document that the native half could not give: output of control characters is six times as long in JSON.
+function tooLong() {
+  const error = new SandboxError('the result is longer than a string can be: a lower output_bytes keeps it short');
+  return Object.assign(error, { code: 'ERR_STRING_TOO_LONG' });
+}
 
 function run(command, policy, options = {}) {
   const { signal, onStdout, onStderr, input, env, traceId, timeoutMs } = options;
@@ -46,7 +55,7 @@ function run(command, policy, options = {}) {
     checkCommand(command);
     check.options(options, RUN_OPTIONS);
     checkTraceId(traceId);
-    checkTimeout(timeoutMs);
+    check.positive('timeoutMs', timeoutMs);
     let failure; // of a listener: it ends the run
     let refused; // why nothing ran
     const pass = (listener, bytes) => {
@@ -57,18 +66,19 @@ function run(command, policy, options = {}) {
         stop();
       }
     };
-    const finish = (result) => {
-      if (failure !== undefined) reject(failure.error);
-      else if (signal?.aborted) reject(abortError(signal, result));
-      else if (result.status !== 'OK') reject(resultError(result, refused));
-      else resolve(result);
+    const finish = (json) => {
+      if (failure !== undefined) return reject(failure.error);
+      if (json === undefined) return reject(tooLong());
+      const result = JSON.parse(json);
+      if (signal?.aborted) return reject(abortError(signal, result));
+      return result.status === 'OK' ? resolve(result) : reject(resultError(result, refused));
     };
     return native.run(command, policyText(policy), input, environmentList(env), traceId, timeoutMs ?? 0, (what, value) => {
       if (what === 'stdout') pass(onStdout, value);
       else if (what === 'stderr') pass(onStderr, value);
       else if (what === 'error') reject(refusal(value));
       else if (what === 'refused') refused = value;
-      else finish(JSON.parse(value));
+      else finish(value);
     });
   });
 }
@@ -89,18 +99,19 @@ function call(moduleId, input, options = {}) {
     if (typeof moduleId !== 'string') throw new TypeError('moduleId must be a string');
     check.options(options, CALL_OPTIONS);
     checkTraceId(options.traceId);
-    checkTimeout(options.timeoutMs);
+    check.positive('timeoutMs', options.timeoutMs);
     const text = JSON.stringify(input === undefined ? null : input);
     if (text === undefined) throw new TypeError('input must be a JSON value');
     return native.call(moduleId, text, {
       extensions: options.extensions, traceId: options.traceId, runner: options.runner,
       policy: policyText(options.policy), within: policyText(options.within),
       timeoutMs: options.timeoutMs, environment: environmentList(options.env),
-    }, (error, json) => {
+    }, (error, json, refused) => {
       if (error !== undefined) return reject(refusal(error));
+      if (json === undefined) return reject(tooLong());
       const result = JSON.parse(json);
-      if (result.status === 'OK') resolve(result.value);
-      else reject(signal?.aborted ? abortError(signal, result) : resultError(result));
+      if (result.status === 'OK') return resolve(result.value);
+      return reject(signal?.aborted ? abortError(signal, result) : resultError(result, refused));
     });
   });
 }

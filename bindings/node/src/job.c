@@ -9,8 +9,8 @@
 
 struct answer {
     struct failure *failure;     /* owned, of a root */
-    struct cordon_error *error;  /* owned, of the rest */
     char *json;                  /* owned */
+    struct cordon_error *error;  /* owned; with `json`: why nothing ran */
     bool has_tool;
     struct cordon_root_tool_result tool; /* owned */
 };
@@ -45,14 +45,17 @@ static void deliver(napi_env env, napi_value listener, void *data)
 {
     struct answer *a = data;
     if (env != NULL) {
-        napi_value v[2] = {NULL, NULL};
+        napi_value v[3] = {NULL, NULL, NULL};
+        const bool good = a->has_tool || a->json != NULL;
         if (a->has_tool)
             v[1] = tool_value(env, &a->tool);
         else if (a->json != NULL)
-            v[1] = make_string(env, a->json);
-        else
-            v[0] = a->error != NULL ? error_value(env, a->error) : failure_value(env, a->failure);
-        side_tell(env, listener, 2, v);
+            v[1] = make_text(env, a->json, strlen(a->json));
+        if (a->error != NULL)
+            v[good ? 2 : 0] = error_value(env, a->error);
+        else if (!good)
+            v[0] = failure_value(env, a->failure);
+        side_tell(env, listener, 3, v);
     }
     free_answer(a);
 }
@@ -226,8 +229,9 @@ static void call_module(const struct module_call *m, struct answer *a)
     struct cordon_result *result = sandbox != NULL ? wait_for(&m->side, sandbox) : NULL;
     const char *json = result != NULL ? cordon_result_json(result) : NULL;
     a->json = json != NULL ? strdup(json) : NULL;
-    if (a->json == NULL)
-        keep_error(a, &err);
+    const struct cordon_error *refused = result != NULL ? cordon_result_error(result) : NULL;
+    if (a->json == NULL || refused != NULL)
+        keep_error(a, refused != NULL ? refused : &err);
     cordon_result_free(result);
 }
 

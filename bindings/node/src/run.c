@@ -95,9 +95,7 @@ static void finish(struct run *run, struct cordon_result *result)
     if (cordon_result_error(result) != NULL) /* with a remedy, which the document does not have */
         report_error(run, "refused", cordon_result_error(result));
     const char *json = cordon_result_json(result);
-    if (json != NULL)
-        report(run, "result", json, strlen(json), SIDE_WAIT);
-    else
+    if (json == NULL || !report(run, "result", json, strlen(json), SIDE_WAIT))
         report_error(run, "error", &(struct cordon_error){.kind = CORDON_ERROR_SETUP, .errnum = ENOMEM,
                                                           .what = "write the result"});
     cordon_result_free(result);
@@ -162,7 +160,7 @@ static void run_deliver(napi_env env, napi_value listener, void *data)
         if (r->error != NULL)
             v[1] = error_value(env, r->error);
         else if (strcmp(r->what, "result") == 0)
-            napi_create_string_utf8(env, r->data.data, r->data.len, &v[1]);
+            v[1] = make_text(env, r->data.data, r->data.len);
         else
             v[1] = make_buffer(env, r->data.data, r->data.len);
         side_tell(env, listener, 2, v);

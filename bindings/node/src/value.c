@@ -145,6 +145,17 @@ napi_value make_string(napi_env env, const char *text)
     return value;
 }
 
+napi_value make_text(napi_env env, const char *text, size_t len)
+{
+    napi_value value = NULL;
+    bool pending = false;
+    if (napi_create_string_utf8(env, text, len, &value) == napi_ok)
+        return value;
+    if (napi_is_exception_pending(env, &pending) == napi_ok && pending)
+        napi_get_and_clear_last_exception(env, &value);
+    return NULL;
+}
+
 napi_value make_buffer(napi_env env, const char *data, size_t len)
 {
     napi_value value = NULL;

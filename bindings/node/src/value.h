@@ -32,6 +32,7 @@ napi_value value_named(napi_env env, napi_value object, const char *name);
 
 napi_value make_undefined(napi_env env);
 napi_value make_string(napi_env env, const char *text);
+napi_value make_text(napi_env env, const char *text, size_t len); /* NULL also if that is too long */
 napi_value make_buffer(napi_env env, const char *data, size_t len);
 void set_named(napi_env env, napi_value object, const char *name, napi_value value);
 

@@ -64,6 +64,17 @@ test('what JSON or C would cut short is refused of modules, too', async (t) => {
   await assert.rejects(m.call('echo', 1, { within: { version: 1, limits: { mem_bytes: NaN } } }), TypeError);
 });
 
+test('why a module did not run, and what to do, is in the message', async (t) => {
+  const m = modules(t);
+  const tool = path.join(temporary(t, 'tools'), 'one');
+  fs.writeFileSync(tool, '#!/bin/sh\n', { mode: 0o755 });
+  m.add('tool', '', { command: [tool] });
+  const error = await m.call('tool').catch((e) => e);
+  assert.ok(error instanceof SpawnError && error.result.status === 'SPAWN_FAILED', error.stack);
+  assert.match(error.remedy, /it exists on the host: --ro .*tools.* would show it/);
+  assert.ok(error.message.endsWith(error.remedy));
+});
+
 test('a module gets no more than the caller grants', async (t) => {
   const m = modules(t);
   const secret = path.join(temporary(t), 'secret');

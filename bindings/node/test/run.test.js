@@ -1,12 +1,13 @@
 'use strict';
 
 const assert = require('node:assert');
+const { constants } = require('node:buffer');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const { test } = require('node:test');
 const cordon = require('../index.js');
-const { delay } = require('./support.js');
+const { delay, temporary } = require('./support.js');
 
 const { run, doctor, TimeoutError, NonZeroExitError, SpawnError, SandboxError } = cordon;
 
@@ -90,6 +91,10 @@ test('an option that is not there is refused', async () => {
   assert.throws(() => new SandboxedFilesystem('/tmp', { readOnly: true }), { name: 'TypeError', message: /no option 'readOnly'; allowed: readonly/ });
   assert.throws(() => new SandboxedFilesystem('/tmp', { durability: 'ful' }), { name: 'TypeError', message: /durability is 'ful'; allowed: none, data, full/ });
   assert.throws(() => new SandboxedFilesystem('/tmp', { leafLinks: 'acts' }), { name: 'TypeError', message: /allowed: refuse, act/ });
+  assert.throws(() => new SandboxedFilesystem('/tmp', { homeAliases: '/home/user' }), { name: 'TypeError', message: /homeAliases must be a list/ });
+  for (const maxReadBytes of [NaN, -1, 0, 1.5, '1000']) {
+    assert.throws(() => new SandboxedFilesystem('/tmp', { maxReadBytes }), { name: 'TypeError', message: /maxReadBytes must be a whole number/ });
+  }
 });
 
 test('backends without a descriptor end, too, by themselves and at their limit', async () => {
@@ -116,6 +121,38 @@ test('what JSON or C would cut short is refused', async () => {
   const traceId = '0123456789abcdef'.repeat(2);
   assert.strictEqual((await run(['true'], 'stage', { traceId })).traceId, traceId);
   assert.strictEqual((await run(['cat'], 'stage', { input: 'a\0b' })).stdout, 'a\0b');
+});
+
+test('what is no policy, environment or signal is refused, and nothing begins', async (t) => {
+  const made = path.join(temporary(t), 'made');
+  const touch = (policy, options) => run(['touch', made], policy, options);
+  const open = { version: 1, backend: 'none', allow_partial: true };
+  await touch(open);
+  fs.unlinkSync(made);
+  for (const policy of [() => {}, new Map([['version', 1]]), Promise.resolve(open), [open], 7, true, Symbol('x')]) {
+    await assert.rejects(touch(policy), TypeError);
+  }
+  for (const env of [['PATH=/bin'], 'PATH=/bin', 7]) await assert.rejects(touch(open, { env }), TypeError);
+  for (const signal of [{}, 'x', 7, () => {}, new EventTarget()]) {
+    await assert.rejects(touch(open, { signal }), { name: 'TypeError', code: 'ERR_INVALID_ARG_TYPE' });
+  }
+  await delay(100);
+  assert.ok(!fs.existsSync(made));
+});
+
+test('a variable that is undefined is not passed', async () => {
+  const policy = { version: 1, env: { allow: ['PATH', 'GONE', 'KEPT'] } };
+  const { stdout } = await run(['env'], policy, { env: { PATH: process.env.PATH, GONE: undefined, KEPT: '' } });
+  assert.ok(stdout.includes('KEPT=\n') && !stdout.includes('GONE'), stdout);
+});
+
+test('a result that is longer than a string can be is an error that one can catch', async (t) => {
+  const bytes = Math.ceil(constants.MAX_STRING_LENGTH / 12) + 1; // of each stream, six characters a byte
+  if (bytes > 64 << 20) return t.skip('a string of this engine takes any result');
+  if (os.freemem() < 4 * 2 ** 30) return t.skip('less than 4 GiB of free memory');
+  const policy = { version: 1, limits: { output_bytes: 64 << 20, wall_ms: null, cpu_ms: null } };
+  const flood = `head -c ${bytes} /dev/zero | tr '\\0' '\\1' | tee /dev/stderr`;
+  return assert.rejects(run(['sh', '-c', flood], policy), { name: 'SandboxError', code: 'ERR_STRING_TOO_LONG' });
 });
 
 test('a listener that throws ends the run with its error', async () => {

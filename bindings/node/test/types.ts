@@ -19,6 +19,7 @@ async function use(): Promise<void> {
   });
   const applied: boolean | undefined = result?.enforced.network?.applied;
   console.log(bytes, text, size, applied, await call('m', {}, { timeoutMs: 5 }), await doctor());
+  await run(['env'], 'limits', { env: { ...process.env, EXTRA: 'x' } });
   // @ts-expect-error a path is a string
   await f.readFile(7);
   // @ts-expect-error a command is a list

@@ -204,3 +204,77 @@ def test_tools(home, root):
     assert found.code == 0 and b"a.c" in found.stdout and not found.truncated
     with pytest.raises(OSError):
         root.tool("find", "", options=["-exec", "id", ";"])
+    for timeout in (0, -1, float("nan")):  # would mean the cap
+        with pytest.raises(ValueError, match="no time limit"):
+            root.tool("find", "", timeout=timeout)
+    assert root.tool("find", "", timeout=3).code == 0
+
+
+class Watched:
+    """The library, and who is in it: `freed` tells for each end of an object whether a call was under way with it."""
+
+    def __init__(self, library):
+        self.library = library
+        self.inside = threading.Semaphore(0)  # released by each call that has begun
+        self.users = 0
+        self.freed = []
+
+    def __getattr__(self, name):
+        function = getattr(self.library, name)
+
+        def call(*arguments):
+            self.users += 1
+            self.inside.release()
+            try:
+                return function(*arguments)
+            finally:
+                self.users -= 1
+
+        def free(*arguments):
+            self.freed.append((name, self.users))
+            function(*arguments)
+
+        return free if name in ("cordon_root_close", "cordon_root_watch_close") else call
+
+
+@pytest.fixture
+def watched(monkeypatch):
+    seen = Watched(cordon.root.library())
+    monkeypatch.setattr(cordon.root, "library", lambda: seen)
+    return seen
+
+
+@pytest.mark.parametrize("what", ["watch", "root"])
+def test_a_watch_that_another_thread_closes(home, watched, what):
+    """Its events end at once, and it is freed when nobody looks at it any more."""
+    root = cordon.Root(home)
+    watch = root.watch("", stability=0)
+    events = []
+    thread = threading.Thread(target=lambda: events.extend(watch))
+    while watched.inside.acquire(blocking=False):
+        pass
+    thread.start()
+    while watched.users == 0:
+        watched.inside.acquire()
+    (watch if what == "watch" else root).close()
+    thread.join(10)
+    assert not thread.is_alive() and events == [] and watch.done and watch.next() is None
+    root.close()
+    assert watched.freed == [("cordon_root_watch_close", 0), ("cordon_root_close", 0)]
+
+
+def test_a_root_that_a_callback_closes(home, watched):
+    root = cordon.Root(home)
+    root.mkdir("d")
+    for i in range(2000):
+        root.write_text(f"d/{i}", "")
+    root.rmtree("d", progress=lambda entries, size: root.close())
+    assert not (home / "d").exists() and watched.freed == [("cordon_root_close", 0)]
+    with pytest.raises(ValueError, match="closed"):
+        root.exists("d")
+    denied = cordon.Root(home, readonly=True, on_denial=lambda _: denied.close())
+    with pytest.raises(OSError):
+        denied.mkdir("d")
+    with pytest.raises(ValueError, match="closed"):
+        denied.counters()
+    assert watched.freed[1:] == [("cordon_root_close", 0)]

@@ -209,8 +209,9 @@ def test_explain_says_what_was_weaker():
 def test_doctor():
     found = cordon.doctor("limits")
     assert found["landlock"]["available"] in (True, False) and found["userns"]["reason"]
-    with pytest.raises(cordon.PolicyError):
-        cordon.doctor("limit")
+    for profile in ("limit", "limits\0x"):
+        with pytest.raises(cordon.PolicyError):
+            cordon.doctor(profile)
 
 
 def test_isolation_that_this_process_demands_is_demanded_whatever_environment_is_given(monkeypatch):

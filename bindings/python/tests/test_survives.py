@@ -107,6 +107,30 @@ def test_keyboard_interrupt(tmp_path, site):
     assert child.returncode == 0 and not _running(mark)
 
 
+def test_an_interrupt_at_any_moment_of_a_start():
+    """The handler raises between two steps of the interpreter, wherever that is: nothing goes on without us."""
+    class Interrupt(Exception):
+        pass
+
+    def interrupt(*_):
+        raise Interrupt
+
+    mark = f"64.{os.getpid()}"
+    others = children()
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        for step in range(400):
+            with pytest.raises(Interrupt):
+                signal.setitimer(signal.ITIMER_REAL, 1e-6 + step * 1e-5)
+                cordon.run(["sleep", mark], timeout=100)
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            assert children() == others, f"after {10 * step} us"
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert not _running(mark)
+
+
 def _running(word):
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:

@@ -5,6 +5,7 @@ this one may have grown large: the command is small, and has begun before anythi
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import os
@@ -95,6 +96,20 @@ class Sandbox:
         self._chunks: list[bytes] = []
         self._over = False
         argv: list[Any] = ["cordon", verb, "--json", "--quiet", "--die-with", str(self._owner), *options]
+        started: list[int] = []
+        try:
+            self._start(argv, documents, words, data, env, started)
+            self._watch(started[0])
+        except BaseException:
+            if started and self._process < 0:
+                with contextlib.suppress(ProcessLookupError, ChildProcessError):
+                    os.kill(started[0], signal.SIGKILL)
+                    os.waitpid(started[0], 0)
+            self.release()
+            raise
+
+    def _start(self, argv: list[Any], documents: Mapping[str, Mapping[str, object]], words: list[bytes],
+               data: Optional[bytes], env: Optional[Mapping[str, str]], started: list[int]) -> None:
         given: list[int] = []
         try:
             self._report, writer = os.pipe()
@@ -110,15 +125,13 @@ class Sandbox:
                 actions.append((os.POSIX_SPAWN_DUP2, given[-1], given[-1]))
                 argv += (option, f"fd:{given[-1]}")
             # A group of its own: the keys of a terminal are for this process, which passes them on or not.
-            pid = os.posix_spawn(program(), [*argv, *words], _OWN_VARIABLES if env is None else _with_demand(env),
-                                 file_actions=actions, setpgroup=0, setsigdef=_ENDING)
-        except BaseException:
-            self._close()
-            raise
+            spawn = functools.partial(os.posix_spawn, file_actions=actions, setpgroup=0, setsigdef=_ENDING)
+            # In one step of the interpreter: an interrupt comes between two, and the number would be lost.
+            started.extend(map(spawn, [program()], [[*argv, *words]],
+                               [_OWN_VARIABLES if env is None else _with_demand(env)]))
         finally:
             for descriptor in given:
                 os.close(descriptor)
-        self._watch(pid)
 
     def _watch(self, pid: int) -> None:
         """By a descriptor: its number may be another's as soon as anybody in this process has waited for it."""
@@ -126,11 +139,6 @@ class Sandbox:
             self._process = os.pidfd_open(pid)
         except ProcessLookupError:
             pass  # over already, and somebody has
-        except OSError:
-            os.kill(pid, signal.SIGKILL)
-            os.waitpid(pid, 0)
-            self._close()
-            raise
         self._events = select.poll()
         for descriptor in self.descriptors():
             self._events.register(descriptor, select.POLLIN)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import operator
 import os
 import stat as stat_module
+import threading
 import weakref
 from dataclasses import dataclass
 from typing import Any, Callable, Iterator, List, Optional, Sequence, Union
 
 from . import _root_library as native
 from ._library import library, strings
+from .policy import milliseconds
 
 PathLike = Union[str, "os.PathLike[str]"]
 Progress = Callable[[int, int], bool]
@@ -165,21 +168,58 @@ def _progress_of(progress: Optional[Progress], failed: List[BaseException]) -> A
     return native.PROGRESS_FN(call)
 
 
+class _Handle:
+    """
+    Something of the library's, for calls to enter. It is freed when it is closed and the last one has left, for
+    another thread may be in a call then, or the call itself in a callback. What is never closed goes with `owner`.
+    """
+
+    def __init__(self, owner: object, pointer: Optional[int], free: Any) -> None:
+        self._pointer = pointer
+        self._inside: set[object] = set()  # of a set each change is one step, for threads and signals
+        self._free = weakref.finalize(owner, free, pointer)
+
+    @contextlib.contextmanager
+    def entered(self) -> Iterator[Optional[int]]:
+        """What the library calls it; None: it is closed."""
+        me = object()
+        self._inside.add(me)
+        try:
+            yield self._pointer
+        finally:
+            self._inside.discard(me)
+            self._free_if_left()
+
+    def close(self) -> None:
+        self._pointer = None
+        self._free_if_left()
+
+    def _free_if_left(self) -> None:
+        if self._pointer is None and not self._inside:
+            self._free()  # the first time
+
+
 class Watch:
-    """Iterates over what changes; ends with close(), or when what is watched is gone."""
+    """Iterates over what changes; ends with close(), also by another thread, or when what is watched is gone."""
 
     def __init__(self, root: Root, path: PathLike, options: native.WatchOptions) -> None:
         pointer = ctypes.c_void_p()
         root._call("watch_open", _bytes(path), ctypes.byref(options), ctypes.byref(pointer))
         self._root = root  # outlives the watch
-        self._pointer: Optional[int] = pointer.value
-        self._finalizer = weakref.finalize(self, library().cordon_root_watch_close, pointer.value)
+        self._turn = threading.RLock()  # of next(): the library has one reader at a time
+        self._handle = _Handle(self, pointer.value, library().cordon_root_watch_close)
         root._watches.add(self)
+
+    @contextlib.contextmanager
+    def _entered(self) -> Iterator[Optional[int]]:
+        """Of both: the root must be freed after the watch."""
+        with self._root._handle.entered(), self._handle.entered() as pointer:
+            yield pointer
 
     def next(self, timeout: Optional[float] = None) -> Optional[Event]:
         """The next event; None: nothing happened within `timeout` seconds, or the watch has ended."""
         left = timeout
-        while self._pointer is not None:
+        while True:
             # In slices, so that Ctrl-C is heard.
             slice_s = 0.2 if left is None else min(0.2, max(0.0, left))
             event = self._take(int(slice_s * 1000))
@@ -189,13 +229,14 @@ class Watch:
                 left -= slice_s
                 if left <= 0:
                     return None
-        return None
 
     def _take(self, milliseconds: int) -> Optional[Event]:
         raw = native.Event()
         error = native.Error()
         lib = library()
-        got = lib.cordon_root_watch_next(self._pointer, milliseconds, ctypes.byref(raw), ctypes.byref(error))
+        with self._turn, self._entered() as pointer:
+            got = 0 if pointer is None else \
+                lib.cordon_root_watch_next(pointer, milliseconds, ctypes.byref(raw), ctypes.byref(error))
         if got < 0:
             _raise(error)
         if got == 0:
@@ -208,11 +249,14 @@ class Watch:
 
     @property
     def done(self) -> bool:
-        return self._pointer is None or bool(library().cordon_root_watch_done(self._pointer))
+        with self._entered() as pointer:
+            return pointer is None or bool(library().cordon_root_watch_done(pointer))
 
     def close(self) -> None:
-        self._pointer = None
-        self._finalizer()
+        with self._entered() as pointer:
+            if pointer is not None:
+                library().cordon_root_watch_end(pointer)  # whoever waits for an event goes on
+        self._handle.close()
 
     def __iter__(self) -> Iterator[Event]:
         while not self.done:
@@ -262,14 +306,13 @@ class Root:
         error = native.Error()
         if library().cordon_root_open(ctypes.byref(options), ctypes.byref(pointer), ctypes.byref(error)) < 0:
             _raise(error)
-        self._pointer: Optional[int] = pointer.value
-        self._finalizer = weakref.finalize(self, library().cordon_root_close, pointer.value)
+        self._handle = _Handle(self, pointer.value, library().cordon_root_close)
 
     def close(self) -> None:
+        """Calls that are under way end as ever."""
         for watch in list(self._watches):
             watch.close()
-        self._pointer = None
-        self._finalizer()
+        self._handle.close()
 
     def __enter__(self) -> Root:
         return self
@@ -280,11 +323,13 @@ class Root:
     # -- calling the library
 
     def _call(self, function: str, *arguments: Any) -> None:
-        if self._pointer is None:
-            raise ValueError("the root is closed")
         error = native.Error()
         call = getattr(library(), f"cordon_root_{function}")
-        if call(self._pointer, *arguments, ctypes.byref(error)) < 0:
+        with self._handle.entered() as pointer:
+            if pointer is None:
+                raise ValueError("the root is closed")
+            failed = call(pointer, *arguments, ctypes.byref(error)) < 0
+        if failed:
             _raise(error)
 
     def _data(self, function: str, *arguments: Any) -> bytes:
@@ -475,7 +520,7 @@ class Root:
         words = [_bytes(word) for word in args]
         flat = [_bytes(word) for word in options]
         asked = native.ToolOptions(size=ctypes.sizeof(native.ToolOptions), option_count=len(flat),
-                                   timeout_ms=timeout * 1000 if timeout is not None else 0,
+                                   timeout_ms=milliseconds(timeout) if timeout is not None else 0,
                                    max_output=_whole(max_output))
         asked.options = ctypes.cast(strings(flat), ctypes.POINTER(ctypes.c_char_p))
         asked.cwd = _bytes(cwd) if cwd is not None else None
@@ -498,8 +543,9 @@ class Root:
 
     def counters(self) -> dict[str, int]:
         """Calls, failures, refusals and the rest of what was counted."""
-        if self._pointer is None:
-            raise ValueError("the root is closed")
         out = native.Counters()
-        library().cordon_root_counters(self._pointer, ctypes.byref(out))
+        with self._handle.entered() as pointer:
+            if pointer is None:
+                raise ValueError("the root is closed")
+            library().cordon_root_counters(pointer, ctypes.byref(out))
         return {name: getattr(out, name) for name, _type in native.Counters._fields_}
