@@ -337,13 +337,13 @@ TEST(a_policy_may_be_longer_than_a_document)
 TEST(warnings_about_the_policy_are_in_the_result)
 {
     static const char text[] = "{\"ro_binds\": [], \"network\": false, \"env_allowlist\": [\"PATH\", \"PYTHONPATH\"],"
-                               " \"netwrok\": true}";
+                               " \"networks\": true}";
     struct cordon_policy *policy = cordon_policy_parse(text, sizeof text - 1, NULL);
     CHECK(policy != NULL);
     struct cordon_result *result = run_script(policy, "true");
     check_status(result, "OK");
     const char *json = cordon_result_json(result);
-    CHECK(strstr(json, "unknown key '/netwrok' has no effect") != NULL);
+    CHECK(strstr(json, "unknown key '/networks' has no effect") != NULL);
     CHECK(strstr(json, "'PYTHONPATH' is a loader variable and passes") != NULL);
     CHECK(strstr(json, "(policy /env/allow/1)") != NULL);
     cordon_result_free(result);
