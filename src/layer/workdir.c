@@ -164,10 +164,13 @@ static int make_both(const char *above, const char *name, int *parent, struct co
         if (mkdir(above, 0700) < 0 && errno != EEXIST)
             return fail(err, errno, "make a directory for work directories", above);
         dir = open(above, OPEN_DIR);
-        if (dir < 0 && errno != ENOENT)
-            return fail(err, errno, "open", above);
-        if (dir < 0)
+        if (dir < 0 && errno == ENOENT)
             continue;
+        if (dir < 0) {
+            int r = fail(err, errno, "open", above);
+            rmdir(above); /* unless another run is in it */
+            return r;
+        }
         if (fstat(dir, &st) < 0 || !is_ours(&st))
             return fail(err, EPERM, "trust the directory for work directories", above);
         sweep(dir);
@@ -180,6 +183,7 @@ static int make_both(const char *above, const char *name, int *parent, struct co
         if (errnum != ENOENT)
             break;
     }
+    rmdir(above);
     return fail(err, errnum, "make the work directory", above);
 }
 
