@@ -119,7 +119,7 @@ echo '--- without a sandbox (ended after 2 s)'
 hostile "$stage/hostile.py" timeout -s KILL 2 2>/dev/null || :
 for pid in $(survivors); do
     echo "  still there afterwards:           pid $pid"
-    kill -KILL "$pid"
+    kill -s KILL -- "-$pid" # it leads a group, with its sleep
 done
 rm -f "$stage/home/.bashrc"
 
