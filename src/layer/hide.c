@@ -146,12 +146,11 @@ static int look_at(struct walk *w, size_t index, int fd, const char *name, uint8
 static int look_at_list(struct walk *w, size_t index, int fd)
 {
     for (;;) {
-        long n = sys_call(SYS_getdents64, fd, w->list, LIST_SIZE);
+        long n = sys_getdents(fd, w->list, LIST_SIZE);
         if (n <= 0)
             return n == 0 || n == -ENOENT ? 0 : fail(w, n, "list", w->tree->dirs[index].path);
         for (long at = 0; at < n;) {
-            const struct sys_dirent *e = (const struct sys_dirent *)(const void *)(w->list + at);
-            at += e->reclen;
+            const struct sys_dirent *e = sys_next_entry(w->list, &at);
             if (strcmp(e->name, ".") == 0 || strcmp(e->name, "..") == 0)
                 continue;
             int r = look_at(w, index, fd, e->name, e->type, true);

@@ -76,13 +76,12 @@ static int empty(int dir)
 {
     _Alignas(struct sys_dirent) char room[1024];
     int fd = sys_open(dir, ".", O_RDONLY | O_DIRECTORY, 0);
-    long n = fd < 0 ? 0 : sys_call(SYS_getdents64, fd, room, sizeof room);
+    long n = fd < 0 ? 0 : sys_getdents(fd, room, sizeof room);
     sys_close(fd);
     for (long at = 0; at < n;) {
-        const struct sys_dirent *e = (const struct sys_dirent *)(const void *)(room + at);
-        if (strcmp(e->name, ".") != 0 && strcmp(e->name, "..") != 0)
+        const char *name = sys_next_entry(room, &at)->name;
+        if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0)
             return ENOTEMPTY;
-        at += e->reclen;
     }
     return 0;
 }

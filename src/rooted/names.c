@@ -41,14 +41,13 @@ int names_read(int dir, struct names *out)
     _Alignas(struct sys_dirent) char buf[BUFFER_BYTES];
     int rc = 0;
     while (rc == 0) {
-        ssize_t got = sys_getdents(dir, buf, BUFFER_BYTES);
+        long got = sys_getdents(dir, buf, BUFFER_BYTES);
         if (got < 0)
-            rc = -errno;
+            rc = (int)got;
         if (got <= 0)
             break;
-        for (ssize_t at = 0; rc == 0 && at < got;) {
-            const struct sys_dirent *d = (const struct sys_dirent *)(const void *)(buf + at);
-            at += d->reclen;
+        for (long at = 0; rc == 0 && at < got;) {
+            const struct sys_dirent *d = sys_next_entry(buf, &at);
             if (strcmp(d->name, ".") != 0 && strcmp(d->name, "..") != 0)
                 rc = add(out, d);
         }

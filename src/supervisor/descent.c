@@ -2,9 +2,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdint.h>
 #include <string.h>
 
+#include "sys/entry.h"
 #include "sys/files.h"
 #include "sys/process.h"
 
@@ -67,23 +67,19 @@ static bool out_of_sight(int r)
 /* The children of each thread in a directory of tasks: "PID/task", or "self/task" for the caller. */
 static void add_children(struct descent *t, const char *tasks)
 {
-    _Alignas(8) char entries[LIST_SIZE];
+    _Alignas(struct sys_dirent) char entries[LIST_SIZE];
     char path[DESCENT_PATH_SIZE];
     int dir = sys_open(t->proc, tasks, O_RDONLY | O_DIRECTORY, 0);
     t->cut = t->cut || out_of_sight(dir);
     if (dir < 0)
         return; /* it is gone: its children are init's now, or will be seen with the next walk */
     for (;;) {
-        long n = sys_call(SYS_getdents64, dir, entries, sizeof entries);
+        long n = sys_getdents(dir, entries, sizeof entries);
         if (n <= 0)
             break;
         for (long at = 0; at < n;) {
-            /* struct linux_dirent64: ino 8, off 8, reclen 2, type 1, name */
-            uint16_t length;
-            memcpy(&length, entries + at + 16, sizeof length);
-            const char *name = entries + at + 19;
+            const char *name = sys_next_entry(entries, &at)->name;
             const size_t len = strlen(name);
-            at += length;
             if (name[0] < '1' || name[0] > '9' || len + sizeof "/children" > sizeof path)
                 continue;
             memcpy(path, name, len);

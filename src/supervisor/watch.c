@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "supervisor/descent.h"
+#include "sys/entry.h"
 #include "sys/files.h"
 #include "sys/process.h"
 
@@ -22,16 +23,6 @@
 /* An exact look takes as long as the processes make it, by their mappings and their locks. */
 #define EXACT_CPU_US 30000
 #define EXACT_US 300000
-
-/* struct linux_dirent64: ino 8, off 8, reclen 2, type 1, name */
-static const char *next_entry(const char *entries, long *at)
-{
-    uint16_t length;
-    memcpy(&length, entries + *at + 16, sizeof length);
-    const char *name = entries + *at + 19;
-    *at += length;
-    return name;
-}
 
 struct sample {
     uint64_t resident; /* bytes: an upper bound, shared pages count once for each process; with the next two */
@@ -132,14 +123,14 @@ static bool add_memory(struct watch *w, const char *who, struct sample *sum)
  */
 static bool add_living_thread(struct watch *w, char who[WHO_SIZE], struct sample *sum)
 {
-    _Alignas(8) char entries[2048];
+    _Alignas(struct sys_dirent) char entries[2048];
     char tasks[WHO_SIZE];
     join(tasks, sizeof tasks, who, "task");
     const int dir = opened(w, sys_open(w->proc, tasks, O_RDONLY | O_DIRECTORY, 0));
     bool found = false;
-    for (long n; !found && dir >= 0 && (n = sys_call(SYS_getdents64, dir, entries, sizeof entries)) > 0;) {
+    for (long n; !found && dir >= 0 && (n = sys_getdents(dir, entries, sizeof entries)) > 0;) {
         for (long at = 0; !found && at < n;) {
-            const char *name = next_entry(entries, &at);
+            const char *name = sys_next_entry(entries, &at)->name;
             if (name[0] < '1' || name[0] > '9')
                 continue;
             join(who, WHO_SIZE, tasks, name);
@@ -244,18 +235,18 @@ static bool shows_others(const struct plan *plan)
 /* For every process but init. */
 static void each_process(struct watch *w, bool exact, struct sample *sum)
 {
-    _Alignas(8) char entries[4096];
+    _Alignas(struct sys_dirent) char entries[4096];
     if (shows_others(w->spawn->plan)) {
         each_descendant(w, exact, sum);
         return;
     }
     sys_call(SYS_lseek, w->proc, 0, SEEK_SET);
     for (;;) {
-        long n = sys_call(SYS_getdents64, w->proc, entries, sizeof entries);
+        long n = sys_getdents(w->proc, entries, sizeof entries);
         if (n <= 0)
             return;
         for (long at = 0; at < n;) {
-            const char *name = next_entry(entries, &at);
+            const char *name = sys_next_entry(entries, &at)->name;
             if (name[0] < '1' || name[0] > '9' || strcmp(name, "1") == 0 || strlen(name) >= WHO_SIZE)
                 continue;
             add_process(w, name, exact, sum);

@@ -7,6 +7,8 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include "sys/call.h"
+
 #ifndef SYS_fchmodat2
 #define SYS_fchmodat2 452 /* Linux 6.6 */
 #endif
@@ -27,9 +29,18 @@ struct sys_dirent {
     char name[];
 };
 
-static inline ssize_t sys_getdents(int fd, void *out, size_t size)
+/* By a raw call: the bytes that were filled, 0 at the end, or -errno. `out` is aligned like a struct sys_dirent. */
+static inline long sys_getdents(int fd, char *out, size_t size)
 {
-    return (ssize_t)syscall(SYS_getdents64, fd, out, size);
+    return sys_call(SYS_getdents64, fd, out, size);
+}
+
+/* The entry at `at` of such a list, and on to the next one. */
+static inline const struct sys_dirent *sys_next_entry(const char *list, long *at)
+{
+    const struct sys_dirent *entry = (const struct sys_dirent *)(const void *)(list + *at);
+    *at += entry->reclen;
+    return entry;
 }
 
 static inline int sys_renameat2(int from_dir, const char *from, int to_dir, const char *to,
