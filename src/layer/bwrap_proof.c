@@ -9,7 +9,6 @@
 #include "sys/files.h"
 #include "sys/pidfd.h"
 
-#define PATH_SIZE 64
 #define LINE_SIZE 4096
 
 /* A file of /proc, line by line. */
@@ -18,17 +17,6 @@ struct lines {
     char data[2 * LINE_SIZE];
     size_t start, end;
 };
-
-static void name_of(char out[PATH_SIZE], int pid, const char *name)
-{
-    int scale = 1;
-    while (pid / scale >= 10)
-        scale *= 10;
-    for (; scale > 0; scale /= 10)
-        *out++ = (char)('0' + pid / scale % 10);
-    *out++ = '/';
-    memcpy(out, name, strlen(name) + 1);
-}
 
 static bool open_lines(struct lines *l, int proc, const char *path)
 {
@@ -126,8 +114,8 @@ static uint32_t prove_status(const struct plan *plan, const struct bwrap_outside
 {
     struct status inside;
     uint32_t seen = 0;
-    char path[PATH_SIZE];
-    name_of(path, pid, "status");
+    char path[SYS_PID_PATH_SIZE];
+    sys_pid_path(path, pid, "status");
     read_status(&inside, plan, proc, path);
     if (inside.seen != STATUS_LINES)
         return 0;
@@ -162,14 +150,14 @@ static uint64_t inode_of(int dir, const char *path, int flags)
 /* By the descriptor where the kernel can: what is looked up in /proc is cleared away at the end, while one waits. */
 static uint64_t namespace_of(int pidfd, int proc, int pid, unsigned which)
 {
-    char path[PATH_SIZE];
+    char path[SYS_PID_PATH_SIZE];
     int fd = sys_pidfd_namespace(pidfd, namespaces[which].number);
     if (fd >= 0) {
         const uint64_t inode = inode_of(fd, "", AT_EMPTY_PATH);
         sys_close(fd);
         return inode;
     }
-    name_of(path, pid, namespaces[which].link);
+    sys_pid_path(path, pid, namespaces[which].link);
     return inode_of(proc, path, 0);
 }
 
@@ -197,9 +185,9 @@ void layer_bwrap_note(struct bwrap_outside *out, const struct plan *plan, int pr
 static bool quiet(int proc, int pid)
 {
     static struct lines l;
-    char path[PATH_SIZE];
+    char path[SYS_PID_PATH_SIZE];
     bool quiet = true;
-    name_of(path, pid, "net/dev");
+    sys_pid_path(path, pid, "net/dev");
     if (!open_lines(&l, proc, path))
         return false;
     for (char *line; (line = next_line(&l)) != NULL;) {
@@ -268,13 +256,13 @@ static bool split(char *line, char **point, char **options)
 static uint32_t prove_mounts(const struct plan *plan, int proc, int pid)
 {
     static struct lines l;
-    char name[PATH_SIZE];
+    char name[SYS_PID_PATH_SIZE];
     bool readonly = true;
     bool devices = true;
     bool root = false;
     bool dev = false;
     bool sealed = false;
-    name_of(name, pid, "mountinfo");
+    sys_pid_path(name, pid, "mountinfo");
     if (!open_lines(&l, proc, name))
         return 0;
     for (char *line; (line = next_line(&l)) != NULL;) {

@@ -15,10 +15,10 @@
 /* Whether it is there decides, where the call asks for that. */
 static int compare_attribute(const struct attempt *a, int target, const char *name)
 {
-    char path[TASK_FD_PATH_SIZE];
+    char path[SYS_FD_PATH_SIZE];
     if (!a->removes && (a->value_flags & (ATTRIBUTE_CREATE | ATTRIBUTE_REPLACE)) == 0)
         return 0;
-    task_own_path(target, path);
+    sys_fd_path(path, target);
     long r = sys_call(SYS_getxattr, path, name, 0, 0);
     if (r == -ENODATA)
         return a->removes || (a->value_flags & ATTRIBUTE_REPLACE) != 0 ? ENODATA : 0;

@@ -23,20 +23,13 @@ static bool read_note(const struct serve *s, int pid, char out[TEST_NAME_SIZE])
     struct open_how how = {.flags = O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC,
                            .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
     char path[PATH_MAX];
-    char digits[12];
     struct stat st;
-    size_t count = 0;
     const size_t len = strlen(s->plan->guard.test_notes);
-    if (len + sizeof digits + 1 > sizeof path)
+    if (len + sizeof "/" + SYS_NUMBER_SIZE > sizeof path)
         return false;
     memcpy(path, s->plan->guard.test_notes, len);
-    for (; pid > 0; pid /= 10)
-        digits[count++] = (char)('0' + pid % 10);
-    char *p = path + len;
-    *p++ = '/';
-    while (count > 0)
-        *p++ = digits[--count];
-    *p = '\0';
+    path[len] = '/';
+    *sys_put_number(path + len + 1, (unsigned)pid) = '\0';
     int fd = sys_openat2(s->view.root, path, &how);
     if (fd < 0)
         return false;

@@ -42,29 +42,17 @@ int task_string(uint32_t task, uint64_t address, char *out, size_t room)
     return -ENAMETOOLONG;
 }
 
-char *task_put_number(char *p, uint32_t n)
-{
-    char digits[TASK_NUMBER_SIZE];
-    size_t count = 0;
-    do
-        digits[count++] = (char)('0' + n % 10);
-    while ((n /= 10) > 0);
-    while (count > 0)
-        *p++ = digits[--count];
-    return p;
-}
-
 /* /proc/TASK/NAME[NUMBER] */
 static void proc_path(char out[PROC_PATH_SIZE], uint32_t task, const char *name, int number)
 {
     memcpy(out, "/proc/", 6);
-    char *p = task_put_number(out + 6, task);
+    char *p = sys_put_number(out + 6, task);
     *p++ = '/';
     const size_t len = strlen(name);
     memcpy(p, name, len);
     p += len;
     if (number >= 0)
-        p = task_put_number(p, (uint32_t)number);
+        p = sys_put_number(p, (uint32_t)number);
     *p = '\0';
 }
 
@@ -110,17 +98,10 @@ int task_fd_open(uint32_t task, int fd)
     return sys_open(AT_FDCWD, path, O_PATH, 0);
 }
 
-void task_own_path(int fd, char out[TASK_FD_PATH_SIZE])
-{
-    static const char prefix[] = "/proc/self/fd/";
-    memcpy(out, prefix, sizeof prefix);
-    *task_put_number(out + sizeof prefix - 1, (uint32_t)fd) = '\0';
-}
-
 int task_own_link(int fd, char *out)
 {
-    char path[TASK_FD_PATH_SIZE];
-    task_own_path(fd, path);
+    char path[SYS_FD_PATH_SIZE];
+    sys_fd_path(path, fd);
     return read_link(path, out);
 }
 

@@ -34,12 +34,5 @@ struct task_facts {
 };
 int task_facts(uint32_t task, struct task_facts *out);
 
-/* Its digits, without an end; what follows them. */
-#define TASK_NUMBER_SIZE 10
-char *task_put_number(char *p, uint32_t n);
-
-/* The path that stands for one of our own descriptors. */
-#define TASK_FD_PATH_SIZE 32
-void task_own_path(int fd, char out[TASK_FD_PATH_SIZE]);
-/* Where it leads; `out` has PATH_MAX bytes. */
+/* Where one of our own descriptors leads; `out` has PATH_MAX bytes. */
 int task_own_link(int fd, char *out);

@@ -100,15 +100,15 @@ static int arrive_in(struct walk *w, struct spot *out, const char *name)
 /* "self" is whoever asks, and that is not us. */
 static int follow_self(struct walk *w, bool thread)
 {
-    char text[2 * TASK_NUMBER_SIZE + 8];
+    char text[2 * SYS_NUMBER_SIZE + 8];
     struct task_facts facts;
     int r = task_facts(w->task, &facts);
     if (r < 0)
         return r;
-    char *p = task_put_number(text, (uint32_t)facts.pid);
+    char *p = sys_put_number(text, (uint32_t)facts.pid);
     if (thread) {
         memcpy(p, "/task/", 6);
-        p = task_put_number(p + 6, (uint32_t)facts.tid);
+        p = sys_put_number(p + 6, (uint32_t)facts.tid);
     }
     return put_before(w, text, (size_t)(p - text));
 }

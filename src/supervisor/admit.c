@@ -5,7 +5,6 @@
 
 #include "layer/bwrap.h"
 #include "layer/privileges.h"
-#include "supervisor/descent.h"
 #include "supervisor/init.h"
 #include "sys/files.h"
 #include "sys/pidfd.h"
@@ -39,21 +38,18 @@ static int find(const struct plan *plan, int root, const char *candidate)
 static bool runs_by_another(int program)
 {
     char start[4] = "";
-    char path[DESCENT_PATH_SIZE];
-    descent_path(path, program, "");
-    path[strlen(path) - 1] = '\0';
-    int fds = sys_open(AT_FDCWD, "/proc/self/fd", O_PATH | O_DIRECTORY, 0);
-    int file = sys_open(fds, path, O_RDONLY, 0);
+    char path[SYS_FD_PATH_SIZE];
+    sys_fd_path(path, program);
+    int file = sys_open(AT_FDCWD, path, O_RDONLY, 0);
     long n = file < 0 ? 0 : sys_read(file, start, sizeof start);
     sys_close(file);
-    sys_close(fds);
     return n == 4 && (memcmp(start, "#!", 2) == 0 || memcmp(start, "\177ELF", 4) == 0);
 }
 
 static int open_root(const struct admission *a, int pid)
 {
-    char path[DESCENT_PATH_SIZE];
-    descent_path(path, pid, "root");
+    char path[SYS_PID_PATH_SIZE];
+    sys_pid_path(path, pid, "root");
     return sys_open(a->proc, path, O_PATH | O_DIRECTORY, 0);
 }
 
@@ -143,11 +139,11 @@ int admit_exec(struct admission *a, struct spawn *s, int listener, const struct 
 
 static int mount_namespace(const struct admission *a, int pid)
 {
-    char path[DESCENT_PATH_SIZE];
+    char path[SYS_PID_PATH_SIZE];
     int fd = sys_pidfd_namespace(a->command, SYS_PIDFD_MNT_NS);
     if (fd >= 0)
         return fd;
-    descent_path(path, pid, "ns/mnt");
+    sys_pid_path(path, pid, "ns/mnt");
     return sys_open(a->proc, path, O_RDONLY, 0);
 }
 

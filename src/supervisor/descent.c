@@ -10,23 +10,6 @@
 
 #define LIST_SIZE 4096
 
-static char *put_number(char *p, int number)
-{
-    int scale = 1;
-    while (number / scale >= 10)
-        scale *= 10;
-    for (; scale > 0; scale /= 10)
-        *p++ = (char)('0' + number / scale % 10);
-    return p;
-}
-
-void descent_path(char out[DESCENT_PATH_SIZE], int pid, const char *name)
-{
-    char *p = put_number(out, pid);
-    *p++ = '/';
-    memcpy(p, name, strlen(name) + 1);
-}
-
 /* Calls for every number in a children file; -errno if it cannot be read. */
 static int each_child(int proc, const char *path, void (*call)(void *context, int pid), void *context)
 {
@@ -68,7 +51,7 @@ static bool out_of_sight(int r)
 static void add_children(struct descent *t, const char *tasks)
 {
     _Alignas(struct sys_dirent) char entries[LIST_SIZE];
-    char path[DESCENT_PATH_SIZE];
+    char path[SYS_PID_PATH_SIZE];
     int dir = sys_open(t->proc, tasks, O_RDONLY | O_DIRECTORY, 0);
     t->cut = t->cut || out_of_sight(dir);
     if (dir < 0)
@@ -94,7 +77,7 @@ static void add_children(struct descent *t, const char *tasks)
 
 static void read_below(struct descent *t, int proc, const char *tasks)
 {
-    char path[DESCENT_PATH_SIZE];
+    char path[SYS_PID_PATH_SIZE];
     t->proc = proc;
     t->count = 0;
     t->cut = false;
@@ -102,7 +85,7 @@ static void read_below(struct descent *t, int proc, const char *tasks)
     t->tasks = 0; /* init is not counted */
     for (size_t i = 0; i < t->count; i++) {
         const size_t before = t->tasks;
-        descent_path(path, t->pids[i], "task");
+        sys_pid_path(path, t->pids[i], "task");
         add_children(t, path);
         t->tasks += t->tasks == before; /* a zombie that lost its directory meanwhile */
     }
@@ -115,8 +98,8 @@ void descent_read(struct descent *t, int proc)
 
 void descent_read_of(struct descent *t, int proc, int pid)
 {
-    char path[DESCENT_PATH_SIZE];
-    descent_path(path, pid, "task");
+    char path[SYS_PID_PATH_SIZE];
+    sys_pid_path(path, pid, "task");
     read_below(t, proc, path);
 }
 
@@ -139,12 +122,12 @@ static void keep_first(void *context, int pid)
 
 bool descent_shown(int proc)
 {
-    char path[DESCENT_PATH_SIZE];
+    char path[SYS_PID_PATH_SIZE];
     char byte;
     int child = 0;
     if (each_child(proc, "thread-self/children", keep_first, &child) < 0 || child == 0)
         return false;
-    descent_path(path, child, "statm");
+    sys_pid_path(path, child, "statm");
     int fd = sys_open(proc, path, O_RDONLY, 0);
     const bool shown = fd >= 0 && sys_read(fd, &byte, 1) == 1;
     sys_close(fd);

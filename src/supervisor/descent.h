@@ -33,7 +33,3 @@ bool descent_signal_children(int proc, int sig);
  * payload process waits, whose memory is init's, and sealed.
  */
 bool descent_shown(int proc);
-
-/* "123/name" beneath /proc. */
-#define DESCENT_PATH_SIZE 64
-void descent_path(char out[DESCENT_PATH_SIZE], int pid, const char *name);

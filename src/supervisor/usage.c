@@ -13,8 +13,8 @@
 
 static bool read_file(int proc, int pid, const char *name, char *text, size_t size)
 {
-    char path[DESCENT_PATH_SIZE];
-    descent_path(path, pid, name);
+    char path[SYS_PID_PATH_SIZE];
+    sys_pid_path(path, pid, name);
     FD_AUTO fd = sys_open(proc, path, O_RDONLY, 0);
     ssize_t n = fd < 0 ? -1 : read(fd, text, size - 1);
     if (n > 0)

@@ -216,12 +216,11 @@ static struct descent descent;
 /* For every descendant, where /proc shows others as well. */
 static void each_descendant(struct watch *w, bool exact, struct sample *sum)
 {
-    char pid[DESCENT_PATH_SIZE];
+    char pid[SYS_NUMBER_SIZE + 1];
     descent_read(&descent, w->proc);
     w->blind = w->blind || descent.cut;
     for (size_t i = 0; i < descent.count; i++) {
-        descent_path(pid, descent.pids[i], "");
-        pid[strlen(pid) - 1] = '\0';
+        *sys_put_number(pid, (unsigned)descent.pids[i]) = '\0';
         add_process(w, pid, exact, sum);
     }
 }

@@ -37,20 +37,36 @@ static inline int sys_open_without_links(const char *path, uint64_t flags)
     return sys_openat2(AT_FDCWD, path, &how);
 }
 
+/* The digits of a number, without an end; what follows them. */
+#define SYS_NUMBER_SIZE 10
+static inline char *sys_put_number(char *p, unsigned number)
+{
+    unsigned scale = 1;
+    while (number / scale >= 10)
+        scale *= 10;
+    for (; scale > 0; scale /= 10)
+        *p++ = (char)('0' + number / scale % 10);
+    return p;
+}
+
 /* For calls that want a name: this one leads to exactly the descriptor. Returns its length. */
 #define SYS_FD_PATH_SIZE 32
 static inline size_t sys_fd_path(char out[SYS_FD_PATH_SIZE], int fd)
 {
     static const char prefix[] = "/proc/self/fd/";
-    int scale = 1;
     memcpy(out, prefix, sizeof prefix - 1);
-    char *p = out + sizeof prefix - 1;
-    while (fd / scale >= 10)
-        scale *= 10;
-    for (; scale > 0; scale /= 10)
-        *p++ = (char)('0' + fd / scale % 10);
-    *p = '\0';
-    return (size_t)(p - out);
+    char *end = sys_put_number(out + sizeof prefix - 1, (unsigned)fd);
+    *end = '\0';
+    return (size_t)(end - out);
+}
+
+/* "123/name" beneath /proc. */
+#define SYS_PID_PATH_SIZE 64
+static inline void sys_pid_path(char out[SYS_PID_PATH_SIZE], int pid, const char *name)
+{
+    char *p = sys_put_number(out, (unsigned)pid);
+    *p++ = '/';
+    memcpy(p, name, strlen(name) + 1);
 }
 
 static inline void sys_close(int fd)
