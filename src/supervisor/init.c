@@ -71,8 +71,7 @@ static int become_user(struct spawn *s)
 {
     if (!s->plan->switch_user)
         return layer_identity_map_self(&s->identity, &s->shared->error);
-    const struct timespec while_ = {.tv_nsec = 100000000};
-    while (latch_wait(&s->shared->mapped, &while_) == LATCH_CLOSED)
+    while (latch_wait_a_moment(&s->shared->mapped) == LATCH_CLOSED)
         init_tie_to_supervisor(s);
     int r = layer_identity_switch(s->plan, &s->shared->error);
     init_tie_to_supervisor(s);
@@ -103,9 +102,8 @@ static int make_namespaces(struct spawn *s)
 /* Waits until the payload process is in all of its namespaces; it may have died instead. */
 int init_wait_for_payload(struct spawn *s, int payload)
 {
-    const struct timespec while_ = {.tv_nsec = 100000000};
     siginfo_t info = {0};
-    while (latch_wait(&s->shared->joined, &while_) == LATCH_CLOSED) {
+    while (latch_wait_a_moment(&s->shared->joined) == LATCH_CLOSED) {
         if (sys_waitid(P_PID, payload, &info, WEXITED | WNOHANG | WNOWAIT, NULL) == 0 && info.si_pid != 0)
             return init_fail(s, CORDON_LAYER_PROCESS, -ESRCH, "start the payload process", "it was killed");
     }

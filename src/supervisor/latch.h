@@ -21,11 +21,19 @@ static inline void latch_set(uint32_t *latch, enum latch value)
     sys_futex_wake(latch);
 }
 
-/* Its value; closed only when `most` is over (NULL: never). */
-static inline enum latch latch_wait(uint32_t *latch, const struct timespec *most)
+/* Whoever is to set it ends this process if it cannot. */
+static inline void latch_wait(uint32_t *latch)
 {
+    while (latch_look(latch) == LATCH_CLOSED)
+        sys_futex_wait(latch, LATCH_CLOSED, NULL);
+}
+
+/* Its value; closed only when a moment is over: time to see whether the other one is still there. */
+static inline enum latch latch_wait_a_moment(uint32_t *latch)
+{
+    static const struct timespec moment = {.tv_nsec = 100000000};
     long r = 0;
     while (latch_look(latch) == LATCH_CLOSED && r != -ETIMEDOUT)
-        r = sys_futex_wait(latch, LATCH_CLOSED, most);
+        r = sys_futex_wait(latch, LATCH_CLOSED, &moment);
     return latch_look(latch);
 }

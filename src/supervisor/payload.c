@@ -67,8 +67,7 @@ static int arrange_standard(struct spawn *s, const int stdio[3])
 /* Init is held until the exec, so that the end of the supervisor is this process's to see. */
 static void wait_for_words(struct spawn *s)
 {
-    const struct timespec while_ = {.tv_nsec = 100000000};
-    while (latch_wait(&s->shared->worded, &while_) == LATCH_CLOSED)
+    while (latch_wait_a_moment(&s->shared->worded) == LATCH_CLOSED)
         init_tie_to_supervisor(s);
     if (latch_look(&s->shared->worded) != LATCH_OPEN)
         sys_exit(1); /* the supervisor knows why */
@@ -173,7 +172,7 @@ static uint32_t join_listener(struct spawn *s, int socket)
 /* The namespaces that init makes meanwhile. By its pidfd: it is the parent, and dumpable until then. */
 static int join_init(struct spawn *s)
 {
-    latch_wait(&s->shared->unshared, NULL); /* should init die, so does this process */
+    latch_wait(&s->shared->unshared); /* should init die, so does this process */
     const long parent = sys_call(SYS_getppid);
     const long init = parent == 0 ? -ESRCH : sys_call(SYS_pidfd_open, parent, 0);
     const long r = init < 0 ? init : sys_call(SYS_setns, init, layer_namespaces_of_init(s->plan));
@@ -272,7 +271,7 @@ static int stand_on_new_root(struct spawn *s, uint32_t *seen)
             return 0;
         }
     }
-    latch_wait(&shared->left, NULL); /* should init fail, it ends this process */
+    latch_wait(&shared->left); /* should init fail, it ends this process */
     return 0;
 }
 
@@ -376,7 +375,7 @@ int spawn_payload(void *spawn)
         give_up(s);
     if (s->bwrap != NULL)
         execute_bwrap(s);
-    latch_wait(&s->shared->released, NULL); /* should init die now, the kernel ends this process with it */
+    latch_wait(&s->shared->released); /* should init die now, the kernel ends this process with it */
     if (confine(s, &tools) < 0)
         give_up(s);
     if (plan->rehearsal) {
