@@ -249,18 +249,9 @@ static int put_step(struct arguments *a, size_t index)
     }
 }
 
-static const struct sock_fprog *filter_of(const struct plan *plan)
-{
-    const struct seccomp_choice choice = {.level = plan->seccomp,
-                                          .on_forbidden = plan->on_forbidden,
-                                          .deny_memfd = plan->deny_memfd,
-                                          .world = WORLD_OWN};
-    return layer_seccomp_program(&choice);
-}
-
 static int put_filter(struct arguments *a)
 {
-    const struct sock_fprog *program = filter_of(a->plan);
+    const struct sock_fprog *program = layer_seccomp_of_plan(a->plan);
     if (program == NULL)
         return 0;
     put(&a->text, "--seccomp");
@@ -305,7 +296,7 @@ static int make_argv(struct layer_bwrap *self, const struct plan *plan)
 /* How many descriptors bwrap reads or writes, but for the standard ones. */
 static size_t descriptors_of(const struct plan *plan)
 {
-    size_t count = FIRST_OTHER + (filter_of(plan) != NULL ? 1 : 0);
+    size_t count = FIRST_OTHER + (layer_seccomp_of_plan(plan) != NULL ? 1 : 0);
     for (size_t i = 0; i < plan->step_count; i++)
         count += plan->steps[i].kind == STEP_FILE ? 1 : 0;
     return count;

@@ -24,6 +24,17 @@ const struct sock_fprog *layer_seccomp_program(const struct seccomp_choice *choi
     return &programs[seccomp_variant(choice)];
 }
 
+const struct sock_fprog *layer_seccomp_of_plan(const struct plan *plan)
+{
+    const struct seccomp_choice choice = {.level = plan->seccomp,
+                                          .on_forbidden = plan->on_forbidden,
+                                          .deny_memfd = plan->deny_memfd,
+                                          .world = !plan->bare           ? WORLD_OWN
+                                                   : plan->host_sockets ? WORLD_HOST_NET
+                                                                        : WORLD_HOST};
+    return layer_seccomp_program(&choice);
+}
+
 const struct sock_fprog *layer_seccomp_listener(unsigned set)
 {
     assert(set > 0 && set < LISTEN_SETS);

@@ -17,12 +17,16 @@
 #include <sys/syscall.h>
 
 #include "layer/filter/variant.h"
+#include "plan/plan.h"
 
 /* Answers SECCOMP_PROOF_ERRNO + seccomp_variant() under our filter, ENOSYS on every bare kernel. */
 #define SECCOMP_PROOF_CALL SYS_nfsservctl
 
 /* Static data; NULL for SECCOMP_OFF. */
 const struct sock_fprog *layer_seccomp_program(const struct seccomp_choice *choice);
+
+/* The one that the payload of this plan gets; NULL: none. */
+const struct sock_fprog *layer_seccomp_of_plan(const struct plan *plan);
 
 /* The program by which the calls of `set` (enum listen_set) wait for an answer. */
 const struct sock_fprog *layer_seccomp_listener(unsigned set);

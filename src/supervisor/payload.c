@@ -349,17 +349,6 @@ _Noreturn static void execute_bwrap(struct spawn *s)
     give_up(s);
 }
 
-static const struct sock_fprog *own_filter(const struct plan *plan)
-{
-    const struct seccomp_choice choice = {.level = plan->seccomp,
-                                          .on_forbidden = plan->on_forbidden,
-                                          .deny_memfd = plan->deny_memfd,
-                                          .world = !plan->bare           ? WORLD_OWN
-                                                   : plan->host_sockets ? WORLD_HOST_NET
-                                                                        : WORLD_HOST};
-    return plan->bwrap != NULL ? NULL : layer_seccomp_program(&choice);
-}
-
 int spawn_payload(void *spawn)
 {
     struct spawn *s = spawn;
@@ -371,7 +360,8 @@ int spawn_payload(void *spawn)
         if (plan_hosted(plan) && sys_call(SYS_getppid) != s->pid)
             sys_exit(1);
     }
-    if (prepare(s, own_filter(plan), &tools) < 0)
+    const struct sock_fprog *filter = plan->bwrap != NULL ? NULL : layer_seccomp_of_plan(plan); /* bwrap loads it */
+    if (prepare(s, filter, &tools) < 0)
         give_up(s);
     if (s->bwrap != NULL)
         execute_bwrap(s);
