@@ -98,11 +98,11 @@ void layer_notify_tune(int listener)
 }
 
 union control {
-    char room[CMSG_SPACE(sizeof(int))];
+    char room[CMSG_SPACE(PASS_MAX * sizeof(int))];
     struct cmsghdr align;
 };
 
-long layer_pass_descriptor(int socket, int fd)
+long layer_pass_descriptors(int socket, const int *fds, size_t count)
 {
     char byte = 0;
     union control control = {{0}};
@@ -112,8 +112,8 @@ long layer_pass_descriptor(int socket, int fd)
     struct cmsghdr *header = CMSG_FIRSTHDR(&message);
     header->cmsg_level = SOL_SOCKET;
     header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof fd);
-    memcpy(CMSG_DATA(header), &fd, sizeof fd);
+    header->cmsg_len = (socklen_t)CMSG_LEN(count * sizeof *fds);
+    memcpy(CMSG_DATA(header), fds, count * sizeof *fds);
     long r = sys_call(SYS_sendmsg, socket, &message, MSG_NOSIGNAL);
     return r < 0 ? r : 0;
 }

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "layer/filter/variant.h"
@@ -57,6 +58,9 @@ int layer_notify_give(int listener, const struct notify_call *call, int fd, bool
 /* Answers of ours wake the asking thread on this core: ten times faster, where the kernel can. */
 void layer_notify_tune(int listener);
 
-/* A descriptor from one process to another: 0 and -errno; -EPIPE: the other one has none to give. */
-long layer_pass_descriptor(int socket, int fd);
+/* Descriptors to another process, PASS_MAX of them at most: 0 or -errno. */
+#define PASS_MAX 2
+long layer_pass_descriptors(int socket, const int *fds, size_t count);
+
+/* One from another process, or -errno; -EPIPE: it has none to give. */
 int layer_take_descriptor(int socket);

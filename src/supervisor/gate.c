@@ -46,7 +46,7 @@ void gate_open(struct fork_gate *gate, const struct spawn *spawn, int socket, in
     }
     layer_notify_tune(gate->listener);
     if (gate->writes >= 0)
-        layer_pass_descriptor(gate->writes, gate->listener);
+        layer_pass_descriptors(gate->writes, &gate->listener, 1);
     if (plan->gate && plan->bwrap == NULL)
         prove(gate, payload);
 }

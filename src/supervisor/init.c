@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 
 #include "layer/landlock.h"
+#include "layer/notify.h"
 #include "layer/privileges.h"
 #include "supervisor/init.h"
 #include "supervisor/spawn.h"
@@ -186,21 +187,7 @@ void init_defer_teardown(int ns)
     int pair[2];
     if (ns < 0 || sys_call(SYS_socketpair, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, pair) < 0)
         return;
-    union {
-        char room[CMSG_SPACE(2 * sizeof(int))];
-        struct cmsghdr align;
-    } control = {{0}};
-    char byte = 0;
-    struct iovec data = {.iov_base = &byte, .iov_len = 1};
-    struct msghdr message = {
-        .msg_iov = &data, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
-    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(2 * sizeof(int));
-    memcpy(CMSG_DATA(header), &ns, sizeof ns);
-    memcpy(CMSG_DATA(header) + sizeof ns, &pair[1], sizeof pair[1]);
-    sys_call(SYS_sendmsg, pair[0], &message, 0);
+    layer_pass_descriptors(pair[0], (const int[]){ns, pair[1]}, 2);
     sys_close(pair[0]);
     sys_close(ns);
 }

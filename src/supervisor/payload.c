@@ -130,7 +130,7 @@ static uint32_t enter_exec_gate(struct spawn *s)
     uint32_t seen = 0;
     layer_no_new_privs(&seen, NULL);
     int listener = layer_exec_gate_install();
-    long r = listener < 0 ? listener : layer_pass_descriptor(s->gate_socket, listener);
+    long r = listener < 0 ? listener : layer_pass_descriptors(s->gate_socket, &listener, 1);
     sys_close(listener);
     return r == 0 && layer_exec_gate_proven() ? PROOF_GATE : 0;
 }
@@ -145,7 +145,7 @@ static uint32_t enter_gate(struct spawn *s)
     int listener = layer_notify_install((plan->gate ? LISTEN_FORKS : 0u) | (plan->listen ? LISTEN_WRITES : 0u));
     if (listener < 0)
         return 0; /* below somebody else's: init learns it when the socket closes */
-    long r = layer_pass_descriptor(s->gate_socket, listener);
+    long r = layer_pass_descriptors(s->gate_socket, &listener, 1);
     sys_close(listener);
     return r == 0 && plan->gate && layer_notify_forks_proven() ? PROOF_GATE : 0;
 }
@@ -159,7 +159,7 @@ static uint32_t join_listener(struct spawn *s, int socket)
     long r = 0;
     if (!s->plan->bare) {
         int listener = layer_notify_install(LISTEN_WRITES);
-        r = listener < 0 ? listener : layer_pass_descriptor(socket, listener);
+        r = listener < 0 ? listener : layer_pass_descriptors(socket, &listener, 1);
         sys_close(listener);
     }
     sys_close(socket);

@@ -43,7 +43,7 @@ int terminal_make(const struct terminal *t, struct cordon_error *err)
     if (r == 0)
         r = sys_ioctl(slave, TIOCSWINSZ, &t->size);
     if (r == 0)
-        r = layer_pass_descriptor(t->socket, master);
+        r = layer_pass_descriptors(t->socket, &master, 1);
     sys_close(master);
     sys_close(t->socket);
     return r < 0 ? fail(err, r, "make a terminal", TERMINAL) : 0;
