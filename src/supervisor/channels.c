@@ -47,14 +47,13 @@ int channels_open_input(struct supervisor *s)
 int channels_open_terminal(struct supervisor *s)
 {
     int pair[2];
-    bool armed = false;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
         return supervisor_fail(s, errno, "make a terminal", "socketpair");
     s->terminal = pair[0];
     s->spawn.terminal.socket = fd_above_standard(pair[1]);
     if (s->spawn.terminal.socket < 0)
         return supervisor_fail(s, -s->spawn.terminal.socket, "make a terminal", "fcntl");
-    if (!supervisor_arm(s, s->terminal, TAG_TERMINAL, EPOLLIN, &armed, true))
+    if (!supervisor_hear(s, s->terminal, TAG_TERMINAL, EPOLLIN))
         return supervisor_fail(s, errno, "wait for events", "epoll_ctl");
     return 0;
 }

@@ -20,6 +20,9 @@ enum tag {
 /* Adds or removes; false if this kind of descriptor cannot be polled, or if the kernel has no room: that ends the run. */
 bool supervisor_arm(struct supervisor *s, int fd, unsigned tag, uint32_t events, bool *armed, bool want);
 
+/* Adds one that stays until it is closed; nothing for -1. */
+bool supervisor_hear(struct supervisor *s, int fd, unsigned tag, uint32_t events);
+
 /* The error of the result: the set-up failed. */
 int supervisor_fail(struct supervisor *s, int errnum, const char *what, const char *subject);
 

@@ -8,10 +8,9 @@
 
 bool listening_begin(struct supervisor *s)
 {
-    bool armed[2] = {false, false};
     s->listen_us = s->started_us + LISTEN_US;
-    return supervisor_arm(s, s->listener.pidfd, TAG_LISTENER, EPOLLIN, &armed[0], true) &&
-           supervisor_arm(s, s->listener.event, TAG_VIOLATION, EPOLLIN, &armed[1], true);
+    return supervisor_hear(s, s->listener.pidfd, TAG_LISTENER, EPOLLIN) &&
+           supervisor_hear(s, s->listener.event, TAG_VIOLATION, EPOLLIN);
 }
 
 void listening_last(struct supervisor *s)

@@ -1,6 +1,7 @@
 #include "supervisor/supervisor.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
@@ -32,6 +33,12 @@ bool supervisor_arm(struct supervisor *s, int fd, unsigned tag, uint32_t events,
     }
     *armed = want;
     return true;
+}
+
+bool supervisor_hear(struct supervisor *s, int fd, unsigned tag, uint32_t events)
+{
+    bool armed = false;
+    return supervisor_arm(s, fd, tag, events, &armed, true);
 }
 
 static void look_at_signals(struct supervisor *s)
@@ -91,24 +98,20 @@ void supervisor_kill(struct supervisor *s)
 
 static int open_events(struct supervisor *s)
 {
-    bool armed = false;
     s->epoll = epoll_create1(EPOLL_CLOEXEC);
     s->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     if (s->epoll < 0 || s->timer < 0)
         return supervisor_fail(s, errno, "wait for events", "epoll");
-    bool ok = supervisor_arm(s, s->timer, TAG_TIMER, EPOLLIN, &armed, true);
-    armed = false;
-    ok = ok && supervisor_arm(s, s->options.signals, TAG_SIGNALS, EPOLLIN, &armed, true);
+    const bool ok = supervisor_hear(s, s->timer, TAG_TIMER, EPOLLIN) &&
+                    supervisor_hear(s, s->options.signals, TAG_SIGNALS, EPOLLIN);
     return ok ? 0 : supervisor_fail(s, errno, "wait for events", "epoll_ctl");
 }
 
 static int prepare_cgroup(struct supervisor *s)
 {
-    bool armed = false;
     int r = layer_cgroup_prepare(&s->cgroup, &s->host->cgroup, &s->plan->cgroup, &s->result->error);
-    const int oom = layer_cgroup_oom_fd(&s->cgroup);
-    const uint32_t events = layer_cgroup_oom_events(&s->cgroup) == EPOLLPRI ? EPOLLPRI : EPOLLIN;
-    if (r == 0 && oom >= 0 && !supervisor_arm(s, oom, TAG_OOM, events, &armed, true))
+    const uint32_t events = layer_cgroup_oom_events(&s->cgroup) == POLLPRI ? EPOLLPRI : EPOLLIN;
+    if (r == 0 && !supervisor_hear(s, layer_cgroup_oom_fd(&s->cgroup), TAG_OOM, events))
         r = supervisor_fail(s, errno, "wait for events", "epoll_ctl");
     return r;
 }
@@ -172,9 +175,7 @@ static int word_bwrap(struct supervisor *s)
 /* The end of init, and the listener. */
 static bool hear(struct supervisor *s)
 {
-    bool armed = false;
-    return supervisor_arm(s, s->spawn.pidfd, TAG_INIT, EPOLLIN, &armed, true) &&
-           (!s->plan->listen || listening_begin(s));
+    return supervisor_hear(s, s->spawn.pidfd, TAG_INIT, EPOLLIN) && (!s->plan->listen || listening_begin(s));
 }
 
 static int attempt(struct supervisor *s)
