@@ -67,32 +67,37 @@ static uint32_t proof_at_end(const struct plan *plan, uint32_t proof)
     return (proof & PROOF_EMPTY) != 0 || !plan_hosted(plan) ? proof | PROOF_TIMER : proof & ~(uint32_t)PROOF_WATCHER;
 }
 
-void verdict(const struct supervisor *s, struct result *result)
+static void note_usage(const struct supervisor *s, struct result *result)
 {
     const struct shared *shared = s->spawn.shared;
-    const struct plan *plan = s->plan;
-    uint32_t proof = shared == NULL ? 0 : shared->proof;
-    const bool failed = never_ran(s, result);
-
-    if (s->init_gone)
-        proof = proof_at_end(plan, proof);
     result->cpu_ms = s->cpu_us / 1000;
     result->max_rss_bytes = s->max_rss_bytes;
-    if (shared != NULL) {
-        result->processes = shared->processes;
-        if (shared->mem_peak > result->max_rss_bytes)
-            result->max_rss_bytes = shared->mem_peak;
-        if (shared->keys_shared)
-            result_warn(result, "the user's key quota is used up: no session keyring of its own, the filter "
-                                "refuses keyctl instead");
-    }
-    if (!failed && plan->host->refused.error.kind != CORDON_ERROR_NONE) {
-        const struct cordon_error *met = &plan->host->refused.error;
+    if (shared == NULL)
+        return;
+    result->processes = shared->processes;
+    if (shared->mem_peak > result->max_rss_bytes)
+        result->max_rss_bytes = shared->mem_peak;
+}
+
+/* What was met on the way to the plan that ran. */
+static void warn_of_refusal(const struct plan *plan, struct result *result)
+{
+    const struct cordon_error *met = &plan->host->refused.error;
+    if (met->kind != CORDON_ERROR_NONE)
         result_warn(result, "this host refuses %s (%s '%s': %s): run %s",
                     plan_hosted(plan) ? "user namespaces" : "a new procfs", met->what, met->subject,
                     text_errno_name(met->errnum), plan->bwrap != NULL ? "by bwrap" : "without");
-    }
-    result->violations.watched = (proof & PROOF_LISTENER) != 0;
+}
+
+static void warn(const struct supervisor *s, bool failed, struct result *result)
+{
+    const struct shared *shared = s->spawn.shared;
+    const struct plan *plan = s->plan;
+    if (shared != NULL && shared->keys_shared)
+        result_warn(result, "the user's key quota is used up: no session keyring of its own, the filter "
+                            "refuses keyctl instead");
+    if (!failed)
+        warn_of_refusal(plan, result);
     warn_of_listener(s, result);
     if (s->trees.unmapped[0] != '\0')
         result_warn(result, "owners in '%s' cannot be mapped: files of root are not the payload's own there",
@@ -102,33 +107,55 @@ void verdict(const struct supervisor *s, struct result *result)
     if (!failed)
         writable_warn(plan, s->trees.unmapped, result);
     planted_warn(&s->planted, plan, result);
-    if (failed) {
-        ending_refused(result);
-    } else {
-        const struct ending ending = {
-            .ran = shared->executing,
-            .exec_errno = shared->exec_errno,
-            .interpreter = shared->interpreter,
-            .ended = shared->executing && shared->ended, /* what never began has not ended well */
-            .status = shared->status,
-            .timed_out = s->timed_out,
-            .oom = s->oom,
-            .memory_seen = shared->hit == HIT_MEMORY,
-            .cpu_seen = s->cpu_hit || shared->hit == HIT_CPU,
-            .blind = shared->hit == HIT_BLIND,
-            .listener_lost = s->listener_lost,
-            .killed = s->killed,
-            .overflow = s->overflow,
-            .cpu_us = s->cpu_us,
-        };
-        ending_judge(&ending, plan, result);
-    }
-    result->ran = shared != NULL && shared->executing;
-    if (s->options.ledger)
-        ledger_fill(&result->ledger, plan, proof, result->ran);
-    if (s->options.ledger && result->ran && s->trees.partial)
+}
+
+static void judge(const struct supervisor *s, struct result *result)
+{
+    const struct shared *shared = s->spawn.shared;
+    const struct ending ending = {
+        .ran = shared->executing,
+        .exec_errno = shared->exec_errno,
+        .interpreter = shared->interpreter,
+        .ended = shared->executing && shared->ended, /* what never began has not ended well */
+        .status = shared->status,
+        .timed_out = s->timed_out,
+        .oom = s->oom,
+        .memory_seen = shared->hit == HIT_MEMORY,
+        .cpu_seen = s->cpu_hit || shared->hit == HIT_CPU,
+        .blind = shared->hit == HIT_BLIND,
+        .listener_lost = s->listener_lost,
+        .killed = s->killed,
+        .overflow = s->overflow,
+        .cpu_us = s->cpu_us,
+    };
+    ending_judge(&ending, s->plan, result);
+}
+
+static void fill_ledger(const struct supervisor *s, uint32_t proof, struct result *result)
+{
+    ledger_fill(&result->ledger, s->plan, proof, result->ran);
+    if (result->ran && s->trees.partial)
         snprintf(result->ledger.entries[CAP_PRIVILEGES].details, sizeof result->ledger.entries[0].details,
                  "a host uid that only this run uses, but owners in '%s' cannot be id-mapped: files of root are not "
                  "the command's own there", s->trees.unmapped);
-    ending_tell_partial(plan, proof, result);
+}
+
+void verdict(const struct supervisor *s, struct result *result)
+{
+    const struct shared *shared = s->spawn.shared;
+    const bool failed = never_ran(s, result);
+    uint32_t proof = shared == NULL ? 0 : shared->proof;
+    if (s->init_gone)
+        proof = proof_at_end(s->plan, proof);
+    result->violations.watched = (proof & PROOF_LISTENER) != 0;
+    note_usage(s, result);
+    warn(s, failed, result);
+    if (failed)
+        ending_refused(result);
+    else
+        judge(s, result);
+    result->ran = shared != NULL && shared->executing;
+    if (s->options.ledger)
+        fill_ledger(s, proof, result);
+    ending_tell_partial(s->plan, proof, result);
 }
