@@ -124,13 +124,11 @@ int listener_start(struct listener *self, const struct plan *plan, int project, 
     if (self->socket < 0)
         return fail(err, -self->socket, "fcntl");
 
-    const uint64_t all = ~UINT64_C(0);
-    uint64_t mask = 0;
-    sys_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, &mask, sizeof mask);
+    const uint64_t mask = sys_block_signals();
     long pid = sys_fork(0, &self->pidfd);
     if (pid == 0)
         run(self, plan, theirs, root);
-    sys_call(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, sizeof mask);
+    sys_set_signals(mask);
     if (pid < 0)
         return fail(err, (int)-pid, "clone3");
     self->pid = (int)pid;

@@ -318,10 +318,9 @@ static void execute(struct spawn *s)
 {
     const struct plan *plan = s->plan;
     struct shared *shared = s->shared;
-    static const uint64_t none = 0;
 
     shared->executing = true;
-    sys_call(SYS_rt_sigprocmask, SIG_SETMASK, &none, 0, sizeof none);
+    sys_set_signals(0);
     long answer = -ENOENT;
     for (const char **path = plan->candidates; *path != NULL; path++) {
         long r = sys_call(SYS_execve, *path, plan->argv, plan->envp);
@@ -341,9 +340,8 @@ static void execute(struct spawn *s)
 
 _Noreturn static void execute_bwrap(struct spawn *s)
 {
-    static const uint64_t none = 0;
     static char *const no_environment[] = {NULL}; /* it sets the payload's by its arguments */
-    sys_call(SYS_rt_sigprocmask, SIG_SETMASK, &none, 0, sizeof none);
+    sys_set_signals(0);
     long r = sys_call(SYS_execve, s->plan->bwrap, s->bwrap->argv, no_environment, 0, 0, EXEC_GATE_OWN);
     fail(s, r, "execute", s->plan->bwrap);
     give_up(s);

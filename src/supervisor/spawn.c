@@ -16,38 +16,41 @@ static int compare(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
+static void keep(struct spawn *s, int fd)
+{
+    if (fd >= 0)
+        s->keep[s->keep_count++] = fd;
+}
+
 /* The descriptors that init needs, sorted, so that it can close all others in a few calls. */
 static int list_descriptors(struct spawn *s)
 {
+    const struct plan *plan = s->plan;
     const size_t steps = s->trees == NULL ? 0 : s->trees->step_count;
     const size_t host = s->trees == NULL ? 0 : s->trees->host_count;
-    s->keep = arena_array(s->plan->arena, 7 + CGROUP_CONTROLLER_COUNT + BWRAP_MAX_FDS + steps + host, sizeof *s->keep);
+    s->keep = arena_array(plan->arena, 7 + CGROUP_CONTROLLER_COUNT + BWRAP_MAX_FDS + steps + host, sizeof *s->keep);
     if (s->keep == NULL)
         return -ENOMEM;
     s->keep_count = 0;
-    s->keep[s->keep_count++] = s->life;
+    keep(s, s->life);
     for (int i = 0; i < 3; i++)
-        s->keep[s->keep_count++] = s->stdio[i];
-    if (s->terminal.socket >= 0)
-        s->keep[s->keep_count++] = s->terminal.socket;
-    if (s->listen_socket >= 0)
-        s->keep[s->keep_count++] = s->listen_socket;
+        keep(s, s->stdio[i]);
+    keep(s, s->terminal.socket);
+    keep(s, s->listen_socket);
     for (unsigned i = 0; s->cgroup != NULL && i < s->cgroup->group_count; i++)
-        s->keep[s->keep_count++] = s->cgroup->groups[i].procs_fd;
+        keep(s, s->cgroup->groups[i].procs_fd);
     for (size_t i = 0; s->bwrap != NULL && i < s->bwrap->count; i++)
-        s->keep[s->keep_count++] = s->bwrap->fds[i];
+        keep(s, s->bwrap->fds[i]);
     if (s->bwrap != NULL)
-        s->keep[s->keep_count++] = s->bwrap->messages;
-    for (size_t i = 0; i < s->plan->step_count; i++) {
-        if ((s->plan->steps[i].flags & STEP_FD) != 0) /* there is at most one */
-            s->keep[s->keep_count++] = s->plan->steps[i].fd;
+        keep(s, s->bwrap->messages);
+    for (size_t i = 0; i < plan->step_count; i++) {
+        if ((plan->steps[i].flags & STEP_FD) != 0) /* there is at most one */
+            keep(s, plan->steps[i].fd);
     }
-    for (size_t i = 0; i < steps; i++) {
-        if (s->trees->of_step[i] >= 0)
-            s->keep[s->keep_count++] = s->trees->of_step[i];
-    }
+    for (size_t i = 0; i < steps; i++)
+        keep(s, s->trees->of_step[i]);
     for (size_t i = 0; i < host; i++)
-        s->keep[s->keep_count++] = s->trees->host[i].fd;
+        keep(s, s->trees->host[i].fd);
     qsort(s->keep, s->keep_count, sizeof *s->keep, compare);
     return 0;
 }
@@ -79,15 +82,17 @@ static long fork_init(struct spawn *s)
     return sys_fork(flags, &s->pidfd);
 }
 
-int spawn_start(struct spawn *s, struct cordon_error *err)
+static int fail(struct cordon_error *err, int errnum, const char *what, const char *subject)
 {
-    int life[2] = {-1, -1};
-    s->pidfd = s->control = s->life = s->ruleset = s->gate_socket = -1;
+    return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, errnum, what, subject);
+}
 
+static int map_memory(struct spawn *s, struct cordon_error *err)
+{
     s->shared = mmap(NULL, sizeof *s->shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (s->shared == MAP_FAILED) {
         s->shared = NULL;
-        int r = err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, errno, "map the shared page", "mmap");
+        int r = fail(err, errno, "map the shared page", "mmap");
         if (r == -ENOSYS) { /* every kernel has it */
             err_why(err, "a system call filter around this process refuses it");
             err_remedy(err, REFUSAL_NESTED);
@@ -98,36 +103,52 @@ int spawn_start(struct spawn *s, struct cordon_error *err)
     s->stack = mmap(NULL, SPAWN_STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
     if (s->stack == MAP_FAILED) {
         s->stack = NULL;
-        return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, errno, "map a stack", "mmap");
+        return fail(err, errno, "map a stack", "mmap");
     }
+    return 0;
+}
+
+static int make_life_pipe(struct spawn *s, struct cordon_error *err)
+{
+    int life[2];
     if (pipe2(life, O_CLOEXEC) < 0)
-        return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, errno, "make a pipe", "pipe2");
+        return fail(err, errno, "make a pipe", "pipe2");
     s->control = life[1];
     s->life = fd_above_standard(life[0]); /* init closes 0 to 2 when it has settled */
-    if (s->life < 0)
-        return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, -s->life, "make a pipe", "fcntl");
-    if (list_descriptors(s) < 0)
-        return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, ENOMEM, "list descriptors", "");
+    return s->life < 0 ? fail(err, -s->life, "make a pipe", "fcntl") : 0;
+}
+
+/* Root: what init itself has no right to. */
+static int let_init_switch(struct spawn *s, struct cordon_error *err)
+{
+    sys_call(SYS_setpriority, PRIO_PROCESS, s->pid, 0);
+    int r = plan_hosted(s->plan) ? 0 : layer_identity_map_child(&s->identity, s->pid, err);
+    if (r == 0)
+        latch_set(&s->shared->mapped, LATCH_OPEN);
+    return r;
+}
+
+int spawn_start(struct spawn *s, struct cordon_error *err)
+{
+    s->pidfd = s->control = s->life = s->ruleset = s->gate_socket = -1;
+    int r = map_memory(s, err);
+    if (r == 0)
+        r = make_life_pipe(s, err);
+    if (r == 0 && list_descriptors(s) < 0)
+        r = fail(err, ENOMEM, "list descriptors", "");
+    if (r < 0)
+        return r;
     layer_identity_prepare(&s->identity, s->plan);
 
     /* Nothing may interrupt the children before they are what they are to be. */
-    const uint64_t all = ~UINT64_C(0);
-    uint64_t mask = 0;
-    sys_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, &mask, sizeof mask);
+    const uint64_t mask = sys_block_signals();
     long pid = fork_init(s);
     if (pid == 0)
         spawn_init(s);
-    sys_call(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, sizeof mask);
+    sys_set_signals(mask);
     fd_close(&s->life);
     if (pid < 0)
         return refused((int)-pid, err);
     s->pid = (int)pid;
-    if (s->plan->switch_user) {
-        sys_call(SYS_setpriority, PRIO_PROCESS, s->pid, 0); /* init itself has no right to */
-        int r = plan_hosted(s->plan) ? 0 : layer_identity_map_child(&s->identity, s->pid, err);
-        if (r < 0)
-            return r;
-        latch_set(&s->shared->mapped, LATCH_OPEN);
-    }
-    return 0;
+    return s->plan->switch_user ? let_init_switch(s, err) : 0;
 }

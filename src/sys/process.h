@@ -75,6 +75,21 @@ static inline long sys_default_action(int sig)
     return sys_call(SYS_rt_sigaction, sig, standard, 0, 8);
 }
 
+/* The mask of blocked signals: a bit for each. */
+static inline void sys_set_signals(uint64_t blocked)
+{
+    sys_call(SYS_rt_sigprocmask, SIG_SETMASK, &blocked, 0, sizeof blocked);
+}
+
+/* All of them; returns the mask that was set before. */
+static inline uint64_t sys_block_signals(void)
+{
+    const uint64_t all = ~UINT64_C(0);
+    uint64_t before = 0;
+    sys_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof all);
+    return before;
+}
+
 static inline long sys_kill(int pid, int sig)
 {
     return sys_call(SYS_kill, pid, sig);
