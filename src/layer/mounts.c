@@ -238,53 +238,62 @@ static int mount_proc(const struct plan_step *step, bool *nesting, struct cordon
     return bind_tree(&sys, -1, &readonly, err);
 }
 
-/* The first step: something to stand on, on top of the old root. Leaves it as the cwd. */
-static int enter_root(const struct plan_step *step, const struct layer_trees *trees,
-                      struct cordon_error *err)
+/* A copy of the host's whole root; a descriptor or -errno. */
+static int copy_root(const struct plan_step *step, struct cordon_error *err)
 {
-    int root = -1;
-    if (trees != NULL && trees->host_count > 0) {
-        root = trees->host[0].fd;
-    } else if (step->kind == STEP_HOST_TREE) {
-        const struct plan_step whole = {.flags = step->flags, .source = "/"};
-        int old = sys_open(AT_FDCWD, "/", O_PATH | O_DIRECTORY, 0);
-        if (old < 0)
-            return fail(err, old, "open", "/");
-        root = bind_clone(old, &whole, -1, err);
-        sys_close(old);
-        if (root < 0)
-            return root;
-    } else {
-        int context = (int)sys_call(SYS_fsopen, "tmpfs", 1 /* FSOPEN_CLOEXEC */);
-        if (context < 0)
-            return fail(err, context, "open a file system context (fsopen)", "tmpfs");
-        sys_call(SYS_fsconfig, context, FSCONFIG_STRING, "mode", "0755", 0);
-        sys_call(SYS_fsconfig, context, FSCONFIG_STRING, "size", "1m", 0); /* names are not counted */
-        long r = sys_call(SYS_fsconfig, context, FSCONFIG_CREATE, 0, 0, 0);
-        root = r < 0 ? (int)r
-                     : (int)sys_call(SYS_fsmount, context, 1 /* FSMOUNT_CLOEXEC */,
-                                     ATTR_NOSUID | ATTR_NODEV);
-        sys_close(context);
-        if (root < 0)
-            return fail(err, root, "mount tmpfs", "/");
-    }
-    long r = sys_move_mount(root, "", AT_FDCWD, "/", MOVE_FROM_EMPTY);
+    int old = sys_open(AT_FDCWD, "/", O_PATH | O_DIRECTORY, 0);
+    int root = old < 0 ? fail(err, old, "open", "/") : bind_clone(old, step, -1, err);
+    sys_close(old);
+    return root;
+}
+
+static int make_root(struct cordon_error *err)
+{
+    int context = (int)sys_call(SYS_fsopen, "tmpfs", 1 /* FSOPEN_CLOEXEC */);
+    if (context < 0)
+        return fail(err, context, "open a file system context (fsopen)", "tmpfs");
+    sys_call(SYS_fsconfig, context, FSCONFIG_STRING, "mode", "0755", 0);
+    sys_call(SYS_fsconfig, context, FSCONFIG_STRING, "size", "1m", 0); /* names are not counted */
+    long r = sys_call(SYS_fsconfig, context, FSCONFIG_CREATE, 0, 0, 0);
     if (r == 0)
-        r = sys_call(SYS_fchdir, root);
-    sys_close(root);
-    if (r < 0)
-        return fail(err, r, "stand on the new root (move_mount)", "/");
-    for (size_t i = 1; trees != NULL && i < trees->host_count; i++) {
+        r = sys_call(SYS_fsmount, context, 1 /* FSMOUNT_CLOEXEC */, ATTR_NOSUID | ATTR_NODEV);
+    sys_close(context);
+    return r < 0 ? fail(err, r, "mount tmpfs", "/") : (int)r;
+}
+
+/* The host's other mounts, where root has brought them. */
+static int mount_host(const struct layer_trees *trees, struct cordon_error *err)
+{
+    for (size_t i = 1; i < trees->host_count; i++) {
         const struct layer_tree *tree = &trees->host[i];
         int target = sys_open_in_root(AT_FDCWD, tree->target, O_PATH);
-        r = target < 0 ? target
-                       : sys_move_mount(tree->fd, "", target, "", MOVE_FROM_EMPTY | MOVE_TO_EMPTY);
+        long r = target < 0 ? target : sys_move_mount(tree->fd, "", target, "", MOVE_FROM_EMPTY | MOVE_TO_EMPTY);
         sys_close(target);
         sys_close(tree->fd);
         if (r < 0)
             return fail_at(err, r, "mount", tree->target);
     }
     return 0;
+}
+
+/* The first step: something to stand on, on top of the old root. Leaves it as the cwd. */
+static int enter_root(const struct plan_step *step, const struct layer_trees *trees,
+                      struct cordon_error *err)
+{
+    const struct plan_step whole = {.flags = step->flags, .source = "/"};
+    const bool brought = trees != NULL && trees->host_count > 0;
+    int root = brought                         ? trees->host[0].fd
+               : step->kind == STEP_HOST_TREE ? copy_root(&whole, err)
+                                              : make_root(err);
+    if (root < 0)
+        return root;
+    long r = sys_move_mount(root, "", AT_FDCWD, "/", MOVE_FROM_EMPTY);
+    if (r == 0)
+        r = sys_call(SYS_fchdir, root);
+    sys_close(root);
+    if (r < 0)
+        return fail(err, r, "stand on the new root (move_mount)", "/");
+    return brought ? mount_host(trees, err) : 0;
 }
 
 /* What becomes true or false while the steps are applied. */
@@ -374,9 +383,7 @@ static int copy_roots(const struct plan *plan, const struct layer_trees *trees, 
             continue;
         if (*count == EARLY_MAX)
             return bind_refuse(err, -E2BIG, "bind", "/", "the root is listed too often", "");
-        int root = sys_open(AT_FDCWD, "/", O_PATH | O_DIRECTORY, 0);
-        int tree = root < 0 ? fail(err, root, "open", "/") : bind_clone(root, step, -1, err);
-        sys_close(root);
+        int tree = copy_root(step, err);
         if (tree < 0)
             return tree;
         early[(*count)++] = (struct early){i, tree};
