@@ -72,9 +72,8 @@ static int open_given(int fd)
     int here = sys_open(AT_FDCWD, path, O_PATH | O_NOFOLLOW, 0);
     if (here < 0)
         return here;
-    if (sys_call(SYS_newfstatat, fd, "", &given, AT_EMPTY_PATH) == 0 &&
-        sys_call(SYS_newfstatat, here, "", &found, AT_EMPTY_PATH) == 0 &&
-        given.st_dev == found.st_dev && given.st_ino == found.st_ino)
+    if (sys_fstat(fd, &given) == 0 && sys_fstat(here, &found) == 0 && given.st_dev == found.st_dev &&
+        given.st_ino == found.st_ino)
         return here;
     sys_close(here);
     return -ESTALE;
@@ -110,7 +109,7 @@ int bind_open(const struct plan_step *step, bool *skip, struct stat *st, struct 
     if (fd < 0) /* no file answers EPERM to O_PATH: a filter of the host's does */
         return bind_refuse(err, fd, what, step->source,
                            fd == -ENOSYS || fd == -EPERM ? "openat2 is missing or refused here" : "", "");
-    long r = sys_call(SYS_newfstatat, fd, "", st, AT_EMPTY_PATH);
+    long r = sys_fstat(fd, st);
     if (r < 0) {
         sys_close(fd);
         return fail(err, r, "look at bind source", step->source);

@@ -200,7 +200,7 @@ int layer_cover_overlay(struct layer_cover *self, size_t step, bool *readonly, s
 static bool is_blank(int box, const struct stat *st)
 {
     struct stat own;
-    return sys_stat(box, "", &own) == 0 && own.st_dev == st->st_dev;
+    return sys_fstat(box, &own) == 0 && own.st_dev == st->st_dev;
 }
 
 /* 0 also when the name is not there. */
@@ -210,7 +210,7 @@ static long cover(int box, const struct cover_name *name)
     int there = sys_open(name->fd, name->name, O_PATH | O_NOFOLLOW, 0);
     if (there == -ENOENT)
         return 0;
-    long r = there < 0 ? there : sys_stat(there, "", &st);
+    long r = there < 0 ? there : sys_fstat(there, &st);
     if (r == 0 && !is_blank(box, &st)) {
         static const struct sys_mount_attr sealed = {.set = ATTR_RDONLY};
         int blank = sys_open_tree(box, S_ISDIR(st.st_mode) ? BLANK_DIR : BLANK_FILE, TREE_CLONE);

@@ -139,7 +139,7 @@ static int bind_tree(const struct plan_step *step, int prepared, bool *readonly,
 
     int tree = -1;
     if (prepared >= 0) {
-        long r = sys_call(SYS_newfstatat, prepared, "", &st, AT_EMPTY_PATH);
+        long r = sys_fstat(prepared, &st);
         tree = r < 0 ? fail(err, r, "look at bind source", step->source) : prepared;
     } else {
         /* What should be a directory above something protected and is none (.git of a work tree)
@@ -157,8 +157,7 @@ static int bind_tree(const struct plan_step *step, int prepared, bool *readonly,
     }
     long r = sys_move_mount(tree, "", target, "", MOVE_FROM_EMPTY | MOVE_TO_EMPTY);
     struct stat at;
-    const bool mismatch = r < 0 && sys_call(SYS_newfstatat, target, "", &at, AT_EMPTY_PATH) == 0 &&
-                          S_ISDIR(at.st_mode) != S_ISDIR(st.st_mode);
+    const bool mismatch = r < 0 && sys_fstat(target, &at) == 0 && S_ISDIR(at.st_mode) != S_ISDIR(st.st_mode);
     sys_close(target);
     if ((step->flags & STEP_RDONLY) != 0) {
         struct statfs fs = {0};

@@ -67,7 +67,7 @@ static int look_up(struct admission *a, const struct plan *plan)
             return fd;
         if (fd < 0)
             continue;
-        const bool file = sys_call(SYS_newfstatat, fd, "", &st, AT_EMPTY_PATH) == 0 && S_ISREG(st.st_mode);
+        const bool file = sys_fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
         answer = file && sys_call(SYS_faccessat2, fd, "", 1 /* X_OK */, AT_EMPTY_PATH) == 0 ? 0 : -EACCES;
         if (answer == 0)
             a->program = fd;

@@ -101,6 +101,12 @@ static inline long sys_mkdir(const char *path, unsigned mode)
     return sys_call(SYS_mkdirat, AT_FDCWD, path, mode);
 }
 
+static inline long sys_fstat(int fd, struct stat *out)
+{
+    return sys_call(SYS_newfstatat, fd, "", out, AT_EMPTY_PATH);
+}
+
+/* Follows no link in the last place; "" is `dir` itself. */
 static inline long sys_stat(int dir, const char *path, struct stat *out)
 {
     return sys_call(SYS_newfstatat, dir, path, out, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW);
