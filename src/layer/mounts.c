@@ -1,6 +1,7 @@
 #include "layer/mounts.h"
 
 #include <errno.h>
+#include <linux/magic.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
@@ -9,8 +10,6 @@
 #include "sys/files.h"
 #include "sys/mounting.h"
 #include "sys/statx.h"
-
-#define TMPFS_MAGIC 0x01021994
 
 static int fail(struct cordon_error *err, long r, const char *what, const char *subject)
 {

@@ -1,6 +1,7 @@
 #include "listener/spot.h"
 
 #include <errno.h>
+#include <linux/magic.h>
 #include <string.h>
 #include <sys/statfs.h>
 
@@ -10,7 +11,6 @@
 #include "sys/landlock.h"
 
 #define FULL_SIZE (2 * PATH_MAX)
-#define PROC_MAGIC 0x9fa0
 
 void spot_release(struct spot *spot)
 {
@@ -167,13 +167,13 @@ static bool ruled_writable(const struct plan *plan, int fd)
 bool view_is_proc(int fd)
 {
     struct statfs fs = {0};
-    return sys_fstatfs(fd, &fs) == 0 && fs.f_type == PROC_MAGIC;
+    return sys_fstatfs(fd, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC;
 }
 
 bool view_writable(const struct view *view, int fd)
 {
     struct statfs fs = {0};
-    if (sys_fstatfs(fd, &fs) < 0 || fs.f_type == PROC_MAGIC) /* which has rules of its own */
+    if (sys_fstatfs(fd, &fs) < 0 || fs.f_type == PROC_SUPER_MAGIC) /* which has rules of its own */
         return true;
     if ((fs.f_flags & ST_RDONLY) != 0)
         return false;

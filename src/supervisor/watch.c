@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/statfs.h>
@@ -317,7 +318,7 @@ static const struct plan_step *own_tmpfs(const struct plan *plan, const char *pl
 static bool is_own(int dir, const struct plan_step *own, bool doubtful)
 {
     struct statfs fs;
-    if (sys_fstatfs(dir, &fs) < 0 || fs.f_type != 0x01021994)
+    if (sys_fstatfs(dir, &fs) < 0 || fs.f_type != TMPFS_MAGIC)
         return false;
     const uint64_t block = (uint64_t)fs.f_bsize;
     return !doubtful || fs.f_blocks == (own->size + block - 1) / block;
