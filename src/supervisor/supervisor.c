@@ -71,8 +71,7 @@ static void reap_init(struct supervisor *s)
     s->impatient = s->timed_out || s->result->caller_signal != 0;
     s->deadline_us = s->kill_us = s->tick_us = s->end_us = 0; /* what comes now is not the payload's time */
     listening_last(s);
-    s->cpu_us = (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 +
-                (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+    s->cpu_us = sys_cpu_us(&usage);
     s->max_rss_bytes = (uint64_t)usage.ru_maxrss * 1024;
     fd_close(&s->spawn.pidfd);
     output_take_terminal(s);

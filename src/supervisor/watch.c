@@ -157,9 +157,7 @@ static void add_cpu(struct watch *w, const char *pid, struct sample *sum)
 
 static uint64_t own_cpu_us(void)
 {
-    struct timespec t;
-    sys_call(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &t);
-    return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+    return sys_clock_us(CLOCK_THREAD_CPUTIME_ID);
 }
 
 /*
@@ -279,10 +277,7 @@ static uint64_t exact_bytes(const struct plan *plan, const struct sample *exact,
 static uint64_t reaped_cpu_us(void)
 {
     struct rusage usage;
-    if (sys_call(SYS_getrusage, RUSAGE_CHILDREN, &usage) < 0)
-        return 0;
-    return (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 +
-           (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+    return sys_call(SYS_getrusage, RUSAGE_CHILDREN, &usage) < 0 ? 0 : sys_cpu_us(&usage);
 }
 
 static uint64_t clamp(uint64_t us)

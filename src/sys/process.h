@@ -148,9 +148,20 @@ static inline long sys_capget(struct __user_cap_header_struct *header,
     return sys_call(SYS_capget, header, data);
 }
 
-static inline uint64_t sys_now_us(void)
+static inline uint64_t sys_clock_us(clockid_t clock)
 {
     struct timespec t;
-    sys_call(SYS_clock_gettime, CLOCK_MONOTONIC, &t);
+    sys_call(SYS_clock_gettime, clock, &t);
     return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+static inline uint64_t sys_now_us(void)
+{
+    return sys_clock_us(CLOCK_MONOTONIC);
+}
+
+static inline uint64_t sys_cpu_us(const struct rusage *usage)
+{
+    return (uint64_t)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) * 1000000 +
+           (uint64_t)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec);
 }
