@@ -52,7 +52,7 @@ static int make_dir(const char *dir, char *path, size_t size)
 
 /* Sets a limit; in force is what the kernel says, not what was written. */
 static int limit(const struct layer_cgroup_group *group, const char *file, uint64_t want,
-                 uint64_t *in_force, struct cordon_error *err)
+                 struct cordon_error *err)
 {
     uint64_t value = 0;
     int r = cgroup_exchange_u64(group->dir_fd, file, want, &value);
@@ -63,7 +63,6 @@ static int limit(const struct layer_cgroup_group *group, const char *file, uint6
         err_why(err, "the kernel keeps a higher limit than was written");
         return -EIO;
     }
-    *in_force = value;
     return 0;
 }
 
@@ -71,8 +70,7 @@ static int limit(const struct layer_cgroup_group *group, const char *file, uint6
 static int limit_swap(const struct layer_cgroup_group *group, const char *file, uint64_t want,
                       struct cordon_error *err)
 {
-    uint64_t value;
-    int r = limit(group, file, want, &value, NULL);
+    int r = limit(group, file, want, NULL);
     if (r == 0 || (r == -ENOENT && !sys_has_swap()))
         return 0;
     fail(err, -r, "set cgroup limit", group->path, file);
@@ -106,7 +104,7 @@ static int limit_memory(struct layer_cgroup *self, uint64_t bytes, struct cordon
     const struct layer_cgroup_group *group = &self->groups[self->of[CGROUP_MEMORY]];
     int r;
     if (group->version == CGROUP_V2) {
-        r = limit(group, "memory.max", bytes, &self->mem_bytes, err);
+        r = limit(group, "memory.max", bytes, err);
         if (r == 0)
             r = limit_swap(group, "memory.swap.max", 0, err);
         if (r == 0) {
@@ -115,7 +113,7 @@ static int limit_memory(struct layer_cgroup *self, uint64_t bytes, struct cordon
                 return fail(err, -r, "write cgroup file", group->path, "memory.oom.group");
         }
     } else {
-        r = limit(group, "memory.limit_in_bytes", bytes, &self->mem_bytes, err);
+        r = limit(group, "memory.limit_in_bytes", bytes, err);
         if (r == 0) /* must not be below the limit, so it comes second */
             r = limit_swap(group, "memory.memsw.limit_in_bytes", bytes, err);
     }
@@ -124,17 +122,17 @@ static int limit_memory(struct layer_cgroup *self, uint64_t bytes, struct cordon
     return r;
 }
 
-static int limit_cpu(struct layer_cgroup *self, uint64_t quota_us, struct cordon_error *err)
+static int limit_cpu(const struct layer_cgroup *self, uint64_t quota_us, struct cordon_error *err)
 {
     const struct layer_cgroup_group *group = &self->groups[self->of[CGROUP_CPU]];
     if (group->version == CGROUP_V1) {
         int r = cgroup_write_u64(group->dir_fd, "cpu.cfs_period_us", PLAN_CGROUP_PERIOD_US);
         if (r < 0)
             return fail(err, -r, "write cgroup limit", group->path, "cpu.cfs_period_us");
-        return limit(group, "cpu.cfs_quota_us", quota_us, &self->cpu_quota_us, err);
+        return limit(group, "cpu.cfs_quota_us", quota_us, err);
     }
     /* "QUOTA PERIOD"; a quota alone keeps the period, which is 100 ms in a new group. */
-    return limit(group, "cpu.max", quota_us, &self->cpu_quota_us, err);
+    return limit(group, "cpu.max", quota_us, err);
 }
 
 static int open_cpu(struct layer_cgroup *self, struct cordon_error *err)
@@ -267,7 +265,7 @@ static int build(struct layer_cgroup *self, const struct host_cgroup *host,
     if (r == 0 && wanted[CGROUP_MEMORY])
         r = limit_memory(self, want->mem_bytes, err);
     if (r == 0 && wanted[CGROUP_PIDS])
-        r = limit(&self->groups[self->of[CGROUP_PIDS]], "pids.max", want->pids, &self->pids, err);
+        r = limit(&self->groups[self->of[CGROUP_PIDS]], "pids.max", want->pids, err);
     if (r == 0 && wanted[CGROUP_CPUACCT])
         r = open_cpu(self, err);
     if (r == 0 && wanted[CGROUP_CPU])

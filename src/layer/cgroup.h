@@ -34,9 +34,6 @@ struct layer_cgroup {
     unsigned group_count;
     int of[CGROUP_CONTROLLER_COUNT]; /* index into groups, or -1 */
 
-    /* What was read back; PARSE_UNLIMITED (0 for the quota) where nothing was asked. */
-    uint64_t mem_bytes, pids, cpu_quota_us;
-
     int cpu_fd; /* owned; where cpu time is counted; -1: nobody asked. Open all the time: nothing may keep us from looking */
     int oom_fd; /* owned; -1: the kernel offers none */
     bool oom_seen;
@@ -46,19 +43,12 @@ struct layer_cgroup {
     char leaf[CGROUP_PATH_SIZE + 64];
 };
 
-#define LAYER_CGROUP_INIT                                            \
-    ((struct layer_cgroup){.of = {-1, -1, -1, -1},                   \
-                           .mem_bytes = PARSE_UNLIMITED,             \
-                           .pids = PARSE_UNLIMITED,                  \
-                           .cpu_fd = -1,                             \
-                           .oom_fd = -1,                             \
-                           .own_fd = -1})
+#define LAYER_CGROUP_INIT \
+    ((struct layer_cgroup){.of = {-1, -1, -1, -1}, .cpu_fd = -1, .oom_fd = -1, .own_fd = -1})
 
 struct cgroup_usage {
     uint64_t cpu_usec;
     uint64_t mem_peak_bytes;
-    uint64_t oom_kills;
-    uint64_t pids_denied; /* forks that the pids limit refused */
 };
 
 /* A handful of system calls for a caller without any cgroup; never reads the mount table. */
@@ -107,12 +97,6 @@ int layer_cgroup_usage(const struct layer_cgroup *self, struct cgroup_usage *out
 
 /* The cpu time of all, if it was asked for; 0 or -errno. */
 int layer_cgroup_cpu(const struct layer_cgroup *self, uint64_t *usec);
-
-/* Ends every process inside, and waits for that, bounded. 0, or -EBUSY if some still live. */
-int layer_cgroup_kill(const struct layer_cgroup *self);
-
-/* Nothing lives inside (zombies aside); the proof of "nothing survives" where there is a cgroup. */
-bool layer_cgroup_empty(const struct layer_cgroup *self);
 
 /* Removes what prepare() made. Idempotent; safe on a layer that was never prepared. */
 void layer_cgroup_release(struct layer_cgroup *self);
