@@ -77,7 +77,6 @@ static ssize_t read_in(const char *dir, const char *name, char text[static CGROU
 {
     char path[PATH_SIZE];
     join(path, dir, name);
-    text[0] = '\0';
     return cgroup_read(AT_FDCWD, path, text);
 }
 

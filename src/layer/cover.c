@@ -31,7 +31,7 @@ static bool split(struct cover_name *out, struct arena *arena, const struct hide
     if (slash != NULL)
         *slash = '\0';
     *out = (struct cover_name){
-        .dir = slash == NULL ? "." : whole, .name = slash == NULL ? whole : slash + 1, .fd = -1, .watch = -1};
+        .dir = slash == NULL ? "." : whole, .name = slash == NULL ? whole : slash + 1, .fd = -1};
     out->fixed = strlen(tree->writable ? target : out->dir);
     return true;
 }
@@ -276,8 +276,8 @@ static long cover_first(struct layer_cover *self, struct cover_name *name)
         return name->fd;
     /* First the watch, so that no change falls between the two. */
     sys_fd_path(path, name->fd);
-    name->watch = (int)sys_call(SYS_inotify_add_watch, self->events, path, IN_CREATE | IN_MOVED_TO | IN_ONLYDIR);
-    return name->watch < 0 ? name->watch : cover(self->box, name);
+    r = sys_call(SYS_inotify_add_watch, self->events, path, IN_CREATE | IN_MOVED_TO | IN_ONLYDIR);
+    return r < 0 ? r : cover(self->box, name);
 }
 
 int layer_cover_names(struct layer_cover *self, struct cordon_error *err)

@@ -12,7 +12,6 @@ struct cover_name {
     const char *dir, *name; /* inside, relative to the root */
     size_t fixed;           /* the part of `dir` that nobody inside can rename */
     int fd;                 /* owned; the directory; -1: it was not there */
-    int watch;
 };
 
 struct layer_cover {
