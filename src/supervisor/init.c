@@ -127,6 +127,15 @@ void init_seal(struct spawn *s, uint32_t *seen)
         *seen |= PROOF_INIT_SEALED;
 }
 
+/* Init is not left in the host's network. */
+static int join_network(struct spawn *s, int payload_fd)
+{
+    long r = sys_call(SYS_setns, payload_fd, CLONE_NEWNET);
+    if (r == -ESRCH && __atomic_load_n(&s->shared->payload_failed, __ATOMIC_ACQUIRE))
+        return -ECANCELED; /* it has said why it is gone */
+    return r < 0 ? init_fail(s, CORDON_LAYER_NETWORK, r, "join the network namespace", "setns") : 0;
+}
+
 /* The sandbox around the payload process, while that one prepares itself. */
 static int build(struct spawn *s, int payload, int payload_fd)
 {
@@ -157,14 +166,9 @@ static int build(struct spawn *s, int payload, int payload_fd)
     shared->root = layer_mounts_root();
     /* The maps could be written. */
     seen |= PROOF_USERNS | (sys_call(SYS_getpid) == 1 ? PROOF_PIDNS : 0);
-
-    if (plan->netns) { /* init is not left in the host's network */
-        long rc = sys_call(SYS_setns, payload_fd, CLONE_NEWNET);
-        if (rc == -ESRCH && __atomic_load_n(&shared->payload_failed, __ATOMIC_ACQUIRE))
-            return -ECANCELED; /* it has said why it is gone */
-        if (rc < 0)
-            return init_fail(s, CORDON_LAYER_NETWORK, rc, "join the network namespace", "setns");
-    }
+    r = plan->netns ? join_network(s, payload_fd) : 0;
+    if (r < 0)
+        return r;
     /* What the payload joined in one call with the root that it compares, and what init joined. */
     if (plan->ipcns && layer_namespace_changed(&before, NS_IPC))
         seen |= PROOF_IPCNS;

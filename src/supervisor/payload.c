@@ -184,14 +184,14 @@ static int join_init(struct spawn *s)
                  : 0;
 }
 
-static int leave_keys(struct spawn *s, bool filtered, uint32_t *seen)
+static int leave_keys(struct spawn *s, uint32_t *seen)
 {
     if (!s->plan->keyring)
         return 0;
     int r = layer_keyring_apply(seen, &s->shared->payload_error);
-    if (r == 1 && !filtered)
+    if (r == 1 && s->plan->seccomp == SECCOMP_OFF)
         return fail(s, -EDQUOT, "join a new session keyring", "keyctl");
-    if (r == 1) { /* keyctl() is not on the list: nothing can be read */
+    if (r == 1) { /* keyctl() is not on the filter's list: nothing can be read */
         s->shared->keys_shared = true;
         *seen |= PROOF_KEYRING;
     }
@@ -209,18 +209,49 @@ static int enter_namespaces(struct spawn *s, uint32_t *seen)
     return r < 0 ? r : join_init(s);
 }
 
-/* Steps that need nothing from init, and run while it mounts. */
-static int prepare(struct spawn *s, const struct sock_fprog *filter, struct tools *tools)
+static int load_filter(struct spawn *s, uint32_t *seen)
+{
+    const struct sock_fprog *filter = layer_seccomp_of_plan(s->plan);
+    if (filter == NULL)
+        return 0;
+    long r = layer_seccomp_load(filter);
+    if (r < 0)
+        return err_set(&s->shared->payload_error, CORDON_ERROR_SETUP, CORDON_LAYER_SECCOMP, (int)-r, "load the filter",
+                       "seccomp");
+    if (layer_seccomp_proven(filter))
+        *seen |= PROOF_SECCOMP;
+    return 0;
+}
+
+/* Everything that it could do and the payload must not. */
+static int give_up_rights(struct spawn *s, uint32_t *seen)
 {
     const struct plan *plan = s->plan;
+    struct cordon_error *err = &s->shared->payload_error;
+    int r = 0;
+    if (s->bwrap == NULL) /* there init sets them, when bwrap has done its part */
+        r = layer_rlimits_apply(plan, 0, seen, err);
+    if (r == 0)
+        r = leave_keys(s, seen);
+    if (r == 0)
+        r = layer_no_new_privs(seen, err);
+    if (r == 0 && plan->drop_caps && !plan_hosted(plan))
+        r = layer_bounding_set_drop(seen, err);
+    if (r == 0 && plan->drop_caps)
+        r = layer_capabilities_clear(seen, err);
+    return r == 0 && s->bwrap == NULL ? load_filter(s, seen) : r; /* bwrap loads it itself */
+}
+
+/* Steps that need nothing from init, and run while it mounts. */
+static int prepare(struct spawn *s, struct tools *tools)
+{
     struct shared *shared = s->shared;
-    uint32_t *proof = &shared->proof;
     uint32_t seen = s->gate_socket < 0 ? 0 : s->bwrap != NULL ? enter_exec_gate(s) : enter_gate(s);
 
     int r = enter_namespaces(s, &seen);
     if (r < 0)
         return r;
-    __atomic_or_fetch(proof, seen, __ATOMIC_RELAXED);
+    __atomic_or_fetch(&shared->proof, seen, __ATOMIC_RELAXED);
     latch_set(&shared->joined, LATCH_OPEN);
 
     long sid = sys_call(SYS_setsid);
@@ -232,27 +263,10 @@ static int prepare(struct spawn *s, const struct sock_fprog *filter, struct tool
     reset_attributes();
 
     seen = 0;
-    if (s->bwrap == NULL) /* there init sets them, when bwrap has done its part */
-        r = layer_rlimits_apply(plan, 0, &seen, &shared->payload_error);
-    if (r == 0)
-        r = leave_keys(s, filter != NULL || (s->bwrap != NULL && plan->seccomp != SECCOMP_OFF), &seen);
-    if (r == 0)
-        r = layer_no_new_privs(&seen, &shared->payload_error);
-    if (r == 0 && plan->drop_caps && !plan_hosted(plan))
-        r = layer_bounding_set_drop(&seen, &shared->payload_error);
-    if (r == 0 && plan->drop_caps)
-        r = layer_capabilities_clear(&seen, &shared->payload_error);
+    r = give_up_rights(s, &seen);
     if (r < 0)
         return r;
-    if (filter != NULL) {
-        long rc = layer_seccomp_load(filter);
-        if (rc < 0)
-            return err_set(&shared->payload_error, CORDON_ERROR_SETUP, CORDON_LAYER_SECCOMP, (int)-rc, "load the filter",
-                           "seccomp");
-        if (layer_seccomp_proven(filter))
-            seen |= PROOF_SECCOMP;
-    }
-    __atomic_or_fetch(proof, seen, __ATOMIC_RELAXED);
+    __atomic_or_fetch(&shared->proof, seen, __ATOMIC_RELAXED);
     return 0;
 }
 
@@ -358,8 +372,7 @@ int spawn_payload(void *spawn)
         if (plan_hosted(plan) && sys_call(SYS_getppid) != s->pid)
             sys_exit(1);
     }
-    const struct sock_fprog *filter = plan->bwrap != NULL ? NULL : layer_seccomp_of_plan(plan); /* bwrap loads it */
-    if (prepare(s, filter, &tools) < 0)
+    if (prepare(s, &tools) < 0)
         give_up(s);
     if (s->bwrap != NULL)
         execute_bwrap(s);
