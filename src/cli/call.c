@@ -181,10 +181,7 @@ static void call_in_sandbox(struct call *c)
     int r = s->input < 0 ? err_set(&s->result.error, CORDON_ERROR_SETUP, CORDON_LAYER_MODULE, -s->input,
                                    "keep input of", c->id)
                          : session_plan(s);
-    if (r == 0)
-        session_run(s);
-    else
-        session_refuse(s);
+    session_run(s, r);
 }
 
 /* apcore: what the module did is 0 or 1; what kept it from being called has numbers of its own. */

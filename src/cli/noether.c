@@ -234,10 +234,7 @@ static int run_isolated(struct session *s, const struct noether *n, int argc, ch
     int r = session_open(s, argc, argv);
     if (r == 0)
         r = session_plan(s);
-    if (r == 0)
-        session_run(s);
-    else
-        session_refuse(s);
+    session_run(s, r);
     if (lenient && env != NULL && unavailable(s, env)) {
         if (!n->unsafe_known)
             fprintf(stderr, "noether-sandbox: warning: no isolation: %s; install bubblewrap or see "

@@ -41,10 +41,7 @@ static int run(struct session *s, int argc, char **argv)
     r = session_plan(s);
     if (r == 0 && s->options.dry_run)
         return session_print_plan(s);
-    if (r == 0)
-        session_run(s);
-    else
-        session_refuse(s);
+    session_run(s, r);
     return session_conclude(s, session_exit(s));
 }
 

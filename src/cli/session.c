@@ -199,9 +199,11 @@ static void supervise(struct session *s)
     s->lost = run->lost_output;
 }
 
-void session_run(struct session *s)
+void session_run(struct session *s, int r)
 {
-    if (caller_watch(&s->caller, s->options.tty, s->options.die_with, &s->result.error) < 0) {
+    if (r == 0)
+        r = caller_watch(&s->caller, s->options.tty, s->options.die_with, &s->result.error);
+    if (r < 0) {
         session_refuse(s);
         return;
     }

@@ -58,8 +58,8 @@ int session_plan(struct session *s);
 /* --dry-run; the exit status. */
 int session_print_plan(struct session *s);
 
-/* Runs the plan to its end; the result says how it was. */
-void session_run(struct session *s);
+/* Runs the plan to its end; the result says how it was. `r`: of the steps before; if one failed, refuses. */
+void session_run(struct session *s, int r);
 
 /* Instead: a run that never was still has a result, with its ledger. */
 void session_refuse(struct session *s);

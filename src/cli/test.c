@@ -375,10 +375,7 @@ static int run(struct test *t)
     int r = make_workspace(t, &s->result.error);
     if (r == 0)
         r = session_plan(s);
-    if (r == 0)
-        session_run(s);
-    else
-        session_refuse(s);
+    session_run(s, r);
     violations_sort(&s->result.violations);
     const bool written = write_page(t) == 0;
     if (!is_kept(&s->result))
