@@ -177,16 +177,9 @@ static void look_at_signals(struct backend_run *run)
 /* The group is gone; what is in the pipes is all that counts. A process that left it may hold them open. */
 static void drain(struct posix_run *s, int i)
 {
-    struct stream *stream = &s->streams[i];
-    if (s->impatient) {
-        stream->broken = true;
-        stream->start = stream->end;
-    }
-    while (stream->from >= 0 && !stream_pending(stream)) {
-        const uint64_t before = stream->record->bytes;
-        if (stream_read(stream) < 0 || stream->record->bytes == before)
-            fd_close(&stream->from);
-    }
+    if (s->impatient)
+        stream_drop(&s->streams[i]);
+    stream_drain(&s->streams[i]);
 }
 
 static void take_report(struct backend_run *run)
@@ -248,8 +241,7 @@ static void look_at_stream(struct backend_run *run, int i, const struct pollfd f
         stream_write(stream);
     if (fds[AT_FROM + i].revents != 0)
         stream_read(stream);
-    if (s->overflow == 0 && run->plan.on_overflow == OVERFLOW_KILL && (stream->capture || stream->cap_passing) &&
-        stream->record->bytes > stream->cap) {
+    if (s->overflow == 0 && run->plan.on_overflow == OVERFLOW_KILL && stream_ran_over(stream)) {
         s->overflow = 1 + i;
         kill_run(run);
     }

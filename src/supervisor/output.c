@@ -12,12 +12,9 @@ void output_update(struct supervisor *s, unsigned i)
     struct stream *stream = &s->streams[i];
     const bool pending = stream_pending(stream);
     supervisor_arm(s, stream->from, TAG_FROM + i, EPOLLIN, &stream->from_armed, !pending);
-    if (!supervisor_arm(s, stream->out, TAG_SINK + i, EPOLLOUT, &stream->out_armed, pending)) {
-        stream->broken = true; /* not a thing that one can wait for */
-        stream->start = stream->end;
-    }
-    if (s->overflow == 0 && s->plan->on_overflow == OVERFLOW_KILL && (stream->capture || stream->cap_passing) &&
-        stream->record->bytes > stream->cap) {
+    if (!supervisor_arm(s, stream->out, TAG_SINK + i, EPOLLOUT, &stream->out_armed, pending))
+        stream_drop(stream); /* not a thing that one can wait for */
+    if (s->overflow == 0 && s->plan->on_overflow == OVERFLOW_KILL && stream_ran_over(stream)) {
         s->overflow = 1 + (int)i;
         supervisor_kill(s);
     }
@@ -30,25 +27,14 @@ void output_read(struct supervisor *s, unsigned i)
     output_update(s, i);
 }
 
-/*
- * All writers are dead: what is in the pipe is all that will ever be. A copy of the pipe that was
- * smuggled out must not keep us; nor must a reader that does not read, once the caller wants an
- * answer now.
- */
 void output_drain(struct supervisor *s, unsigned i)
 {
     struct stream *stream = &s->streams[i];
-    if (s->impatient) {
-        stream->broken = true;
-        stream->start = stream->end;
-    }
-    while (stream->from >= 0 && !stream_pending(stream)) {
-        uint64_t before = stream->record->bytes;
-        if (stream_read(stream) < 0 || stream->record->bytes == before) {
-            fd_close(&stream->from);
-            stream->from_armed = false;
-        }
-    }
+    if (s->impatient) /* a reader that does not read must not keep a caller who wants an answer now */
+        stream_drop(stream);
+    stream_drain(stream);
+    if (stream->from < 0)
+        stream->from_armed = false;
     output_update(s, i);
 }
 

@@ -129,6 +129,26 @@ int stream_read(struct stream *s)
     return 0;
 }
 
+void stream_drop(struct stream *s)
+{
+    s->broken = true;
+    s->start = s->end;
+}
+
+void stream_drain(struct stream *s)
+{
+    while (s->from >= 0 && !stream_pending(s)) {
+        const uint64_t before = s->record->bytes;
+        if (stream_read(s) < 0 || s->record->bytes == before)
+            fd_close(&s->from);
+    }
+}
+
+bool stream_ran_over(const struct stream *s)
+{
+    return (s->capture || s->cap_passing) && s->record->bytes > s->cap;
+}
+
 static ssize_t put(struct stream *s, const char *data, size_t len)
 {
     if (s->sink == SINK_SOCKET)

@@ -57,6 +57,18 @@ int stream_read(struct stream *s);
 /* Writes what is pending, as far as the sink takes it. */
 void stream_write(struct stream *s);
 
+/* Nothing is passed on any more. */
+void stream_drop(struct stream *s);
+
+/*
+ * All writers are dead: reads what is there, as far as it can be passed on, and closes it then. A copy of
+ * the pipe that was smuggled out must not keep us.
+ */
+void stream_drain(struct stream *s);
+
+/* More came than its cap, and somebody wants that to hold. */
+bool stream_ran_over(const struct stream *s);
+
 static inline bool stream_pending(const struct stream *s)
 {
     return s->start < s->end;
