@@ -3,7 +3,7 @@
 
 #include "supervisor/supervisor.h"
 
-void supervisor_find_arguments(struct run_wishes *options)
+void supervisor_find_arguments(struct run_wishes *wishes)
 {
     char text[1024];
     FILE *stat = fopen("/proc/self/stat", "re");
@@ -18,7 +18,7 @@ void supervisor_find_arguments(struct run_wishes *options)
     unsigned long start = 0;
     unsigned long end = 0;
     if (p != NULL && sscanf(p, "%lu %*u %*u %lu", &start, &end) == 2 && start != 0 && end > start) {
-        options->arguments = (char *)start;
-        options->arguments_size = end - start;
+        wishes->arguments = (char *)start;
+        wishes->arguments_size = end - start;
     }
 }

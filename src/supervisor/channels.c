@@ -37,9 +37,9 @@ static int open_null(struct supervisor *s, int i)
 
 int channels_open_input(struct supervisor *s)
 {
-    if (s->options.input >= 0)
-        s->input.from = s->options.input;
-    return s->options.input < 0 || s->plan->tty ? open_null(s, 0)
+    if (s->wishes.input >= 0)
+        s->input.from = s->wishes.input;
+    return s->wishes.input < 0 || s->plan->tty ? open_null(s, 0)
                                                 : make_pipe(s, &s->input.to, &s->spawn.stdio[0], false);
 }
 
@@ -65,8 +65,8 @@ int channels_open_output(struct supervisor *s, unsigned i)
     struct result_stream *record = i == 0 ? &s->result->out : &s->result->err;
     int from = -1;
     int r = plan->tty ? open_null(s, 1 + (int)i) : make_pipe(s, &from, &s->spawn.stdio[1 + i], true);
-    stream_open(stream, from, s->options.output[i], record);
-    stream_obey(stream, plan, &s->options);
+    stream_open(stream, from, s->wishes.output[i], record);
+    stream_obey(stream, plan, &s->wishes);
     if (r == 0 && !supervisor_arm(s, from, TAG_FROM + i, EPOLLIN, &stream->from_armed, true))
         r = supervisor_fail(s, errno, "wait for events", "epoll_ctl");
     return r;

@@ -25,8 +25,8 @@ void listening_tell(struct supervisor *s)
 {
     struct result_violation violation;
     while (listener_tell(&s->listener, &violation)) {
-        if (s->options.on_violation != NULL)
-            s->options.on_violation(s->options.on_violation_context, &violation);
+        if (s->wishes.on_violation != NULL)
+            s->wishes.on_violation(s->wishes.on_violation_context, &violation);
     }
 }
 

@@ -53,7 +53,7 @@ void output_take_terminal(struct supervisor *s)
     out->from = master;
     ioctl(master, TIOCSWINSZ, &s->spawn.terminal.size);
     output_update(s, 0);
-    if (s->options.input >= 0)
+    if (s->wishes.input >= 0)
         s->input.to = fcntl(master, F_DUPFD_CLOEXEC, 3);
     input_begin(s);
 }

@@ -43,7 +43,7 @@ bool supervisor_hear(struct supervisor *s, int fd, unsigned tag, uint32_t events
 
 static void look_at_signals(struct supervisor *s)
 {
-    const int sig = s->options.next_signal(s->options.signals);
+    const int sig = s->wishes.next_signal(s->wishes.signals);
     if (sig <= 0)
         return;
     if (s->init_gone) { /* it has ended already, by itself: only the output is still on its way */
@@ -102,7 +102,7 @@ static int open_events(struct supervisor *s)
     if (s->epoll < 0 || s->timer < 0)
         return supervisor_fail(s, errno, "wait for events", "epoll");
     const bool ok = supervisor_hear(s, s->timer, TAG_TIMER, EPOLLIN) &&
-                    supervisor_hear(s, s->options.signals, TAG_SIGNALS, EPOLLIN);
+                    supervisor_hear(s, s->wishes.signals, TAG_SIGNALS, EPOLLIN);
     return ok ? 0 : supervisor_fail(s, errno, "wait for events", "epoll_ctl");
 }
 
@@ -133,7 +133,7 @@ static int refuse_unmapped(struct supervisor *s)
  */
 static void nudge_collector(struct supervisor *s)
 {
-    if (s->options.quick_end && s->nudge[0] < 0 && socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, s->nudge) < 0)
+    if (s->wishes.quick_end && s->nudge[0] < 0 && socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, s->nudge) < 0)
         s->nudge[0] = s->nudge[1] = -1;
 }
 
@@ -186,11 +186,11 @@ static int attempt(struct supervisor *s)
         s->spawn.cgroup = plan->use_cgroup ? &s->cgroup : NULL;
         s->spawn.bwrap = plan->bwrap != NULL ? &s->bwrap : NULL;
         s->spawn.trees = s->trees.of_step != NULL ? &s->trees : NULL;
-        s->spawn.death_signal = s->options.death_signal;
-        s->spawn.quick_end = s->options.quick_end;
+        s->spawn.death_signal = s->wishes.death_signal;
+        s->spawn.quick_end = s->wishes.quick_end;
         s->spawn.listen_socket = s->listener.socket;
-        s->spawn.arguments.start = s->options.arguments;
-        s->spawn.arguments.size = s->options.arguments_size;
+        s->spawn.arguments.start = s->wishes.arguments;
+        s->spawn.arguments.size = s->wishes.arguments_size;
         r = spawn_start(&s->spawn, &s->result->error);
         if (r == 0 && plan->bwrap != NULL)
             r = word_bwrap(s);
@@ -219,11 +219,11 @@ static int attempt(struct supervisor *s)
 }
 
 int supervisor_start(struct supervisor *s, const struct plan *plan, const struct host *host,
-                     const struct run_wishes *options, struct result *result)
+                     const struct run_wishes *wishes, struct result *result)
 {
     *s = (struct supervisor){.plan = plan,
                              .host = host,
-                             .options = *options,
+                             .wishes = *wishes,
                              .result = result,
                              .cgroup = LAYER_CGROUP_INIT,
                              .workdir = LAYER_WORKDIR_INIT,
@@ -242,7 +242,7 @@ int supervisor_start(struct supervisor *s, const struct plan *plan, const struct
         s->streams[i] = (struct stream){.from = -1, .to = -1, .out = -1};
     s->started_us = sys_now_us();
     if (plan->tty) /* now: the caller may change its own when this returns */
-        terminal_like(&s->spawn.terminal, options->input, options->output[0]);
+        terminal_like(&s->spawn.terminal, wishes->input, wishes->output[0]);
     planted_note(&s->planted, plan);
     int r = open_events(s);
     if (r == 0)

@@ -20,7 +20,7 @@
 struct supervisor {
     const struct plan *plan; /* borrowed, like all below that is not marked */
     const struct host *host;
-    struct run_wishes options;
+    struct run_wishes wishes;
     struct result *result;
     struct spawn spawn;
     struct layer_cgroup cgroup; /* owned */
@@ -56,11 +56,11 @@ struct supervisor {
  * Fills in where the kernel keeps the words that this process was started with, environment
  * included: init is a copy of this process and wipes its own.
  */
-void supervisor_find_arguments(struct run_wishes *options);
+void supervisor_find_arguments(struct run_wishes *wishes);
 
 /* On failure the result says why, and nothing runs; finish() gives back the rest. */
 int supervisor_start(struct supervisor *s, const struct plan *plan, const struct host *host,
-                     const struct run_wishes *options, struct result *result);
+                     const struct run_wishes *wishes, struct result *result);
 
 /* Handles what is ready; true when the run is over. `wait`: sleeps until something is. */
 bool supervisor_step(struct supervisor *s, bool wait);

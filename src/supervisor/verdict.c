@@ -155,7 +155,7 @@ void verdict(const struct supervisor *s, struct result *result)
     else
         judge(s, result);
     result->ran = shared != NULL && shared->executing;
-    if (s->options.ledger)
+    if (s->wishes.ledger)
         fill_ledger(s, proof, result);
     ending_tell_partial(s->plan, proof, result);
 }

@@ -28,7 +28,7 @@ static void ended_well(void)
     run.s.plan = &run.made.plan;
     run.s.spawn.shared = &run.shared;
     run.s.init_gone = true;
-    run.s.options.ledger = true;
+    run.s.wishes.ledger = true;
     result_init(&run.result);
 }
 
