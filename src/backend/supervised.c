@@ -84,7 +84,7 @@ int supervised_start(struct backend_run *run)
     if (s == NULL)
         return err_set(&run->result->error, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, ENOMEM, "start", "");
     run->state = s;
-    int r = supervisor_start(s, &run->plan, &run->host, &run->wishes, run->result);
+    int r = supervisor_start(s, &run->plan, &run->wishes, run->result);
     return r < 0 && go_on(run) ? 0 : r;
 }
 

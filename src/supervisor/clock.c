@@ -57,7 +57,7 @@ static void look_at_cpu(struct supervisor *s, uint64_t now)
         s->tick_us = 0;
         return;
     }
-    uint64_t left = (most - used) / s->cores;
+    uint64_t left = (most - used) / s->plan->host->cores;
     s->tick_us = now + (left < TICK_MIN_US ? TICK_MIN_US : left > TICK_MAX_US ? TICK_MAX_US : left);
 }
 

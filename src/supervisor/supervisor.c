@@ -108,7 +108,7 @@ static int open_events(struct supervisor *s)
 
 static int prepare_cgroup(struct supervisor *s)
 {
-    int r = layer_cgroup_prepare(&s->cgroup, &s->host->cgroup, &s->plan->cgroup, &s->result->error);
+    int r = layer_cgroup_prepare(&s->cgroup, &s->plan->host->cgroup, &s->plan->cgroup, &s->result->error);
     const uint32_t events = layer_cgroup_oom_events(&s->cgroup) == POLLPRI ? EPOLLPRI : EPOLLIN;
     if (r == 0 && !supervisor_hear(s, layer_cgroup_oom_fd(&s->cgroup), TAG_OOM, events))
         r = supervisor_fail(s, errno, "wait for events", "epoll_ctl");
@@ -214,15 +214,14 @@ static int attempt(struct supervisor *s)
     clock_begin(s);
     nudge_collector(s);
     if (plan->use_cgroup) /* while the children begin */
-        layer_cgroup_sweep(&s->host->cgroup);
+        layer_cgroup_sweep(&s->plan->host->cgroup);
     return 0;
 }
 
-int supervisor_start(struct supervisor *s, const struct plan *plan, const struct host *host,
-                     const struct run_wishes *wishes, struct result *result)
+int supervisor_start(struct supervisor *s, const struct plan *plan, const struct run_wishes *wishes,
+                     struct result *result)
 {
     *s = (struct supervisor){.plan = plan,
-                             .host = host,
                              .wishes = *wishes,
                              .result = result,
                              .cgroup = LAYER_CGROUP_INIT,
@@ -233,8 +232,7 @@ int supervisor_start(struct supervisor *s, const struct plan *plan, const struct
                              .epoll = -1,
                              .timer = -1,
                              .terminal = -1,
-                             .nudge = {-1, -1},
-                             .cores = host->cores};
+                             .nudge = {-1, -1}};
     s->input.from = s->input.to = -1;
     s->spawn = (struct spawn){.plan = plan, .stdio = {-1, -1, -1}, .pidfd = -1, .control = -1, .life = -1,
                               .listen_socket = -1, .terminal = {.socket = -1}};

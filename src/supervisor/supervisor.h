@@ -19,7 +19,6 @@
 
 struct supervisor {
     const struct plan *plan; /* borrowed, like all below that is not marked */
-    const struct host *host;
     struct run_wishes wishes;
     struct result *result;
     struct spawn spawn;
@@ -42,7 +41,6 @@ struct supervisor {
         char *pending; /* owned */
         size_t start, end;
     } input;
-    unsigned cores;
     uint64_t started_us, deadline_us, kill_us, tick_us, listen_us, end_us; /* 0: not set */
     bool timed_out, killed, init_gone, cpu_hit, oom;
     bool listener_lost; /* it ended, or got stuck, before those that it listens to */
@@ -59,8 +57,8 @@ struct supervisor {
 void supervisor_find_arguments(struct run_wishes *wishes);
 
 /* On failure the result says why, and nothing runs; finish() gives back the rest. */
-int supervisor_start(struct supervisor *s, const struct plan *plan, const struct host *host,
-                     const struct run_wishes *wishes, struct result *result);
+int supervisor_start(struct supervisor *s, const struct plan *plan, const struct run_wishes *wishes,
+                     struct result *result);
 
 /* Handles what is ready; true when the run is over. `wait`: sleeps until something is. */
 bool supervisor_step(struct supervisor *s, bool wait);

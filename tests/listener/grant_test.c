@@ -112,7 +112,7 @@ static void run_with(const char *code, const char *notes)
     CHECK_INT(layer_probe(&box.host, &box.arena, &box.policy, environ, NULL), 0);
     if (plan_compile(&box.plan, &box.arena, &request, &err) < 0)
         test_fail(__FILE__, __LINE__, "%s %s: %s", err.what, err.subject, err.why);
-    if (supervisor_start(&box.supervisor, &box.plan, &box.host, &options, &box.result) < 0)
+    if (supervisor_start(&box.supervisor, &box.plan, &options, &box.result) < 0)
         test_fail(__FILE__, __LINE__, "%s %s", box.result.error.what, box.result.error.subject);
     while (!supervisor_step(&box.supervisor, true)) {
     }

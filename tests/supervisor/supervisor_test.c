@@ -49,7 +49,7 @@ static int start(const char *script)
     struct cordon_error err = {0};
     if (plan_compile(&box.plan, &box.arena, &request, &err) < 0)
         test_fail(__FILE__, __LINE__, "%s %s: %s", err.what, err.subject, err.why);
-    return supervisor_start(&box.supervisor, &box.plan, &box.host, &box.options, &box.result);
+    return supervisor_start(&box.supervisor, &box.plan, &box.options, &box.result);
 }
 
 static void finish(void)
@@ -240,7 +240,7 @@ TEST(a_failed_start_at_any_descriptor_limit_leaks_none)
         CHECK_INT(getrlimit(RLIMIT_NOFILE, &limit), 0);
         const struct rlimit tight = {.rlim_cur = 100, .rlim_max = limit.rlim_max};
         CHECK_INT(setrlimit(RLIMIT_NOFILE, &tight), 0);
-        int r = supervisor_start(&box.supervisor, &box.plan, &box.host, &box.options, &box.result);
+        int r = supervisor_start(&box.supervisor, &box.plan, &box.options, &box.result);
         if (r == 0)
             finish();
         else
