@@ -12,7 +12,6 @@
 #include "plan/plan.h"
 
 #define MAX_TOP 256 /* entries of "/" */
-#define FILTERED "Seccomp:\t2"
 
 enum refusal layer_refusal_of(const struct cordon_error *met)
 {
@@ -43,13 +42,15 @@ static long read_number(const char *path)
     return ok ? strtol(text, NULL, 10) : -1;
 }
 
-static bool has_line(const char *path, const char *start)
+/* A filter is around this process. */
+static bool is_filtered(void)
 {
+    static const char start[] = "Seccomp:\t2";
     char line[4096];
     bool found = false;
-    FILE *file = fopen(path, "re");
+    FILE *file = fopen("/proc/self/status", "re");
     while (file != NULL && !found && fgets(line, sizeof line, file) != NULL)
-        found = strncmp(line, start, strlen(start)) == 0;
+        found = strncmp(line, start, sizeof start - 1) == 0;
     if (file != NULL)
         fclose(file);
     return found;
@@ -81,7 +82,7 @@ bool layer_refusal_in_a_run(void)
 static const char *cause_of(int errnum)
 {
     const bool counted = errnum == ENOSPC || errnum == EUSERS;
-    if (!counted && layer_refusal_in_a_run() && has_line("/proc/self/status", FILTERED))
+    if (!counted && layer_refusal_in_a_run() && is_filtered())
         return REFUSAL_NESTED;
     if (counted || read_number("/proc/sys/user/max_user_namespaces") == 0)
         return "their number is limited: sysctl -w user.max_user_namespaces=15000";
@@ -92,7 +93,7 @@ static const char *cause_of(int errnum)
                "for cordon with 'userns,'";
     if (is_chroot())
         return "the kernel gives none inside a chroot: run cordon outside of it";
-    if (has_line("/proc/self/status", FILTERED))
+    if (is_filtered())
         return "a seccomp filter around this process refuses them, as containers have: give the container one that "
                "allows clone and unshare with CLONE_NEWUSER";
     if (access("/.dockerenv", F_OK) == 0 || access("/run/.containerenv", F_OK) == 0)
