@@ -81,7 +81,7 @@ int project_open_beneath(const struct project *project, const char *name, int fl
 {
     struct resolve_counts counts = {0};
     const struct resolve_base base = {.fd = project->fd, .strict = true, .counts = &counts};
-    int fd = resolve_open(&base, strcmp(name, ".") == 0 ? "" : name, flags | O_CLOEXEC, 0);
+    int fd = resolve_open(&base, strcmp(name, ".") == 0 ? "" : name, flags | O_CLOEXEC);
     if (fd == RESOLVE_OUTSIDE)
         return -ELOOP;
     return fd == RESOLVE_NOTDIR ? -ENOTDIR : fd;

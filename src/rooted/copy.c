@@ -241,7 +241,7 @@ static int open_followed(struct copy *c, struct tree *t, const char *name)
     buf_puts(&full, tree_path(t, name));
     const char *path = buf_string(&full);
     return path == NULL ? -ENOMEM
-                        : resolve_open(c->base, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
+                        : resolve_open(c->base, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
 }
 
 static int open_source(int dir, const char *name)

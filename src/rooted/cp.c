@@ -219,7 +219,7 @@ int cordon_root_copy_file(struct cordon_root *root, const char *from, const char
     if (rc < 0)
         return rc;
     FD_AUTO fd = resolve_open(&p.from.base, p.from.mapped.name,
-                              O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
+                              O_RDONLY | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
         return call_fail(&c, &p.from, "open", fd == -ENXIO ? -EINVAL : fd);
     struct stat st;

@@ -22,7 +22,7 @@ static int make_one(const struct target *t, const char *name, mode_t mode)
     if (place.name[0] != '\0' && errno != EEXIST)
         return -errno;
     /* Something is there: a directory, or a link to one that stays inside, is as good. */
-    FD_AUTO fd = resolve_open(&t->base, name, O_PATH | O_DIRECTORY, 0);
+    FD_AUTO fd = resolve_open(&t->base, name, O_PATH | O_DIRECTORY);
     if (fd == -ENOTDIR || fd == -ENOENT)
         return -EEXIST;
     return fd < 0 ? fd : 0;

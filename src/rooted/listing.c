@@ -69,7 +69,7 @@ void cordon_root_entries_free(struct cordon_root_entries *entries)
 
 static int open_dir(const struct target *t)
 {
-    return resolve_open(&t->base, t->mapped.name, O_RDONLY | O_DIRECTORY, 0);
+    return resolve_open(&t->base, t->mapped.name, O_RDONLY | O_DIRECTORY);
 }
 
 /* One entry with its size and time; entries that vanish or refuse are left out. */

@@ -130,9 +130,9 @@ struct change {
 /* Where neither the kernel nor /proc can act on an O_PATH descriptor: one that may be written. */
 static int open_to_change(const struct target *t)
 {
-    int fd = resolve_open(&t->base, t->mapped.name, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
+    int fd = resolve_open(&t->base, t->mapped.name, O_RDONLY | O_NONBLOCK | O_NOCTTY);
     if (fd == -EACCES)
-        fd = resolve_open(&t->base, t->mapped.name, O_WRONLY | O_NONBLOCK | O_NOCTTY, 0);
+        fd = resolve_open(&t->base, t->mapped.name, O_WRONLY | O_NONBLOCK | O_NOCTTY);
     return fd;
 }
 
@@ -144,7 +144,7 @@ static int change(const struct call *c, const char *path, const struct change *h
         rc = target_open(c, path, "open", &t);
     if (rc != 0)
         return rc;
-    FD_AUTO fd = resolve_open(&t.base, t.mapped.name, O_PATH, 0);
+    FD_AUTO fd = resolve_open(&t.base, t.mapped.name, O_PATH);
     rc = fd < 0 ? fd : how->by_path(fd, to);
     if (rc == -ENOTSUP) {
         FD_AUTO other = open_to_change(&t);

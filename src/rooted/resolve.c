@@ -44,12 +44,10 @@ static bool answered(int fd)
     return fd != -ENOSYS && fd != -EPERM && fd != -EXDEV && fd != -EAGAIN;
 }
 
-static int try_openat2(const struct resolve_base *base, const char *name, int flags, mode_t mode,
-                       int *out)
+static bool try_openat2(const struct resolve_base *base, const char *name, int flags, int *out)
 {
     struct open_how how = {
         .flags = (uint64_t)(unsigned)(flags | O_CLOEXEC),
-        .mode = (flags & O_CREAT) != 0 ? mode & 07777 : 0,
         .resolve = (unsigned)(GUARD(beneath, RESOLVE_BENEATH) | GUARD(no_magiclinks, RESOLVE_NO_MAGICLINKS)),
     };
     if (base->strict)
@@ -301,17 +299,14 @@ static int leaf_of(struct walk *w, char *leaf)
     return w->unsafe ? 0 : step_up(w);
 }
 
-static int walk_open(struct walk *w, int flags, mode_t mode)
+static int walk_open(struct walk *w, int flags)
 {
     char leaf[NAME_MAX + 1];
     int rc = walk_to_leaf(w, (flags & O_NOFOLLOW) == 0, leaf);
     if (rc < 0)
         return rc;
-    if (w->weak)
-        flags &= ~O_CREAT; /* nothing is there, so the link leads outside */
     RACE_POINT("open leaf");
-    int fd = openat(w->fd, leaf[0] != '\0' ? leaf : ".",
-                    flags | GUARD(walk_final, O_NOFOLLOW) | O_CLOEXEC, mode);
+    int fd = openat(w->fd, leaf[0] != '\0' ? leaf : ".", flags | GUARD(walk_final, O_NOFOLLOW) | O_CLOEXEC);
     if (fd < 0 && errno == ELOOP && (flags & O_NOFOLLOW) == 0)
         return -EAGAIN; /* a link took its place after the look */
     if (fd < 0 && errno == ENOTDIR && (flags & O_NOFOLLOW) == 0) {
@@ -366,7 +361,6 @@ enum walk_kind { WALK_OPEN, WALK_PLACE, WALK_REAL };
 struct walk_request {
     enum walk_kind kind;
     int flags;
-    mode_t mode;
     bool follow;
     bool safe; /* even on an unsafe base */
     bool lenient; /* even on a strict base */
@@ -410,7 +404,7 @@ static int walk(const struct resolve_base *base, const char *name, const struct 
             return rc;
         w.unsafe = w.unsafe && !req->safe;
         w.strict = w.strict && !req->lenient;
-        rc = req->kind == WALK_OPEN    ? walk_open(&w, req->flags, req->mode)
+        rc = req->kind == WALK_OPEN    ? walk_open(&w, req->flags)
              : req->kind == WALK_PLACE ? walk_place(&w, req->follow, req->place)
                                        : walk_real(&w, req->real);
         if (rc == -ENOENT && w.weak)
@@ -425,26 +419,26 @@ static int walk(const struct resolve_base *base, const char *name, const struct 
 /* ENOTDIR may speak of the middle or of the end; only the end is the operation's own business. */
 static int which_notdir(const struct resolve_base *base, const char *name)
 {
-    FD_AUTO fd = resolve_open(base, name, O_PATH | O_NOFOLLOW, 0);
+    FD_AUTO fd = resolve_open(base, name, O_PATH | O_NOFOLLOW);
     return fd >= 0 ? -ENOTDIR : RESOLVE_NOTDIR;
 }
 
-static int open_unsafe(const struct resolve_base *base, const char *name, int flags, mode_t mode)
+static int open_unsafe(const struct resolve_base *base, const char *name, int flags)
 {
     int fd;
     do
-        fd = openat(base->fd, *name != '\0' ? name : ".", flags | O_CLOEXEC, mode);
+        fd = openat(base->fd, *name != '\0' ? name : ".", flags | O_CLOEXEC);
     while (fd < 0 && errno == EINTR);
     return fd >= 0 ? fd : -errno;
 }
 
-int resolve_open(const struct resolve_base *base, const char *name, int flags, mode_t mode)
+int resolve_open(const struct resolve_base *base, const char *name, int flags)
 {
     int rc = 0;
     if (base->unsafe) {
-        rc = open_unsafe(base, name, flags, mode);
-    } else if (!try_openat2(base, name, flags, mode, &rc)) {
-        struct walk_request req = {.kind = WALK_OPEN, .flags = flags, .mode = mode};
+        rc = open_unsafe(base, name, flags);
+    } else if (!try_openat2(base, name, flags, &rc)) {
+        struct walk_request req = {.kind = WALK_OPEN, .flags = flags};
         rc = walk(base, name, &req);
     }
     if (rc == -ENOTDIR)
@@ -453,16 +447,16 @@ int resolve_open(const struct resolve_base *base, const char *name, int flags, m
 }
 
 /* The directory that holds `name`, by the kernel if it can. */
-static int open_parent(const struct resolve_base *base, const char *name, size_t len, int *out)
+static bool open_parent(const struct resolve_base *base, const char *name, size_t len, int *out)
 {
     char parent[PATH_MAX];
     memcpy(parent, name, len);
     parent[len] = '\0';
     if (base->unsafe) {
-        *out = open_unsafe(base, parent, O_PATH | O_DIRECTORY, 0);
+        *out = open_unsafe(base, parent, O_PATH | O_DIRECTORY);
         return true;
     }
-    return try_openat2(base, parent, O_PATH | O_DIRECTORY, 0, out);
+    return try_openat2(base, parent, O_PATH | O_DIRECTORY, out);
 }
 
 int resolve_place(const struct resolve_base *base, const char *name, bool follow_leaf,

@@ -58,10 +58,10 @@ void resolve_place_release(struct resolve_place *place);
 #define PLACE_AUTO __attribute__((cleanup(resolve_place_release))) struct resolve_place
 
 /*
- * Opens what `name` (normalised, "" is the top) leads to; a descriptor or a negative number. With
- * O_NOFOLLOW the last component itself. Never blocks on a FIFO if flags has O_NONBLOCK.
+ * Opens what `name` (normalised, "" is the top) leads to, and never creates it; a descriptor or a negative
+ * number. With O_NOFOLLOW the last component itself. Never blocks on a FIFO if flags has O_NONBLOCK.
  */
-int resolve_open(const struct resolve_base *base, const char *name, int flags, mode_t mode);
+int resolve_open(const struct resolve_base *base, const char *name, int flags);
 
 /* With `follow`, the place that the last link leads to, which need not exist. */
 int resolve_place(const struct resolve_base *base, const char *name, bool follow,

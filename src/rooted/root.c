@@ -200,7 +200,7 @@ int target_open_fd(const struct call *c, const char *request, const char *syscal
     rc = target_acquire(c->root, out);
     if (rc < 0)
         return call_fail(c, out, syscall, rc);
-    *fd = resolve_open(&out->base, out->mapped.name, flags, 0);
+    *fd = resolve_open(&out->base, out->mapped.name, flags);
     return 0;
 }
 
