@@ -114,7 +114,7 @@ int cordon_policy_set_limit(struct cordon_policy *policy, const char *name, uint
         err_why(err, wrong);
         return -ERANGE;
     }
-    memcpy((char *)&policy->policy + limit->offset, &value, sizeof value);
+    policy_limit_set(&policy->policy, limit, value);
     return 0;
 }
 

@@ -113,9 +113,8 @@ static void lift_limits(struct policy *policy)
 {
     for (size_t i = 0; i < POLICY_LIMIT_COUNT; i++) {
         const struct policy_limit *limit = &policy_limit_table[i];
-        const uint64_t none = POLICY_UNLIMITED;
         if (limit->unlimited)
-            memcpy((char *)policy + limit->offset, &none, sizeof none);
+            policy_limit_set(policy, limit, POLICY_UNLIMITED);
     }
     policy->tmp_bytes = PRIVATE_BYTES;
 }

@@ -137,12 +137,12 @@ static int apply_limit(const struct option_use *use, const char *value)
         return option_not(use, value, kinds[limit->unit], remedies[limit->unit]);
     if (number == 0 && limit->zero == ZERO_DEFAULT) {
         policy_init(&base, policy->profile);
-        memcpy(&number, (char *)&base + limit->offset, sizeof number);
+        number = policy_limit_get(&base, limit);
     }
     const char *why = policy_limit_wrong(limit, number, room, sizeof room);
     if (why != NULL)
         return option_refuse(use, why, remedies[limit->unit]);
-    memcpy((char *)policy + limit->offset, &number, sizeof number);
+    policy_limit_set(policy, limit, number);
     if (strcmp(limit->key, "output_bytes") == 0)
         policy->limits.output_given = true;
     return 0;

@@ -66,8 +66,7 @@ static void limits(struct buf *out, const struct policy *p)
     char room[48];
     for (size_t i = 0; i < POLICY_LIMIT_COUNT; i++) {
         const struct policy_limit *limit = &policy_limit_table[i];
-        uint64_t value;
-        memcpy(&value, (const char *)p + limit->offset, sizeof value);
+        const uint64_t value = policy_limit_get(p, limit);
         const char *text = quantity(room, sizeof room, value, limit->unit, &quantity_words);
         const bool output = strcmp(limit->key, "output_bytes") == 0 && value != POLICY_UNLIMITED;
         buf_printf(out, LABEL "%s%s%s\n", labels[i], text, output ? " a stream, then " : "",

@@ -1,7 +1,6 @@
 #include "cli/stopped.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "cli/message.h"
 #include "cli/quantity.h"
@@ -23,11 +22,10 @@ static void offer_more(const struct mover *mover, const struct policy *policy, s
     const struct policy_limit *limit = policy_limit_find(mover->key);
     char text[sizeof err->remedy];
     char room[48];
-    uint64_t value;
-    memcpy(&value, (const char *)policy + limit->offset, sizeof value);
-    value = value > limit->max / 2 ? POLICY_UNLIMITED : value * 2;
+    const uint64_t value = policy_limit_get(policy, limit);
+    const uint64_t more = value > limit->max / 2 ? POLICY_UNLIMITED : value * 2;
     snprintf(text, sizeof text, "%s %s allows more%s", mover->option,
-             quantity(room, sizeof room, value, limit->unit, &quantity_option), mover->besides);
+             quantity(room, sizeof room, more, limit->unit, &quantity_option), mover->besides);
     err_remedy(err, text);
 }
 

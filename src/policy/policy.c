@@ -196,3 +196,15 @@ const struct policy_limit *policy_limit_find(const char *key)
     }
     return NULL;
 }
+
+uint64_t policy_limit_get(const struct policy *policy, const struct policy_limit *limit)
+{
+    uint64_t value;
+    memcpy(&value, (const char *)policy + limit->offset, sizeof value);
+    return value;
+}
+
+void policy_limit_set(struct policy *policy, const struct policy_limit *limit, uint64_t value)
+{
+    memcpy((char *)policy + limit->offset, &value, sizeof value);
+}

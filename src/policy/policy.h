@@ -172,6 +172,8 @@ struct policy_limit {
 #define POLICY_LIMIT_COUNT 8
 extern const struct policy_limit policy_limit_table[POLICY_LIMIT_COUNT];
 const struct policy_limit *policy_limit_find(const char *key);
+uint64_t policy_limit_get(const struct policy *policy, const struct policy_limit *limit);
+void policy_limit_set(struct policy *policy, const struct policy_limit *limit, uint64_t value);
 
 /* NULL, or the reason why `value` cannot be this limit, in static memory or `room`. */
 const char *policy_limit_wrong(const struct policy_limit *limit, uint64_t value, char *room,

@@ -313,8 +313,7 @@ static int check_limits(const struct policy *p, struct cordon_error *err)
     char room[96];
     for (size_t i = 0; i < POLICY_LIMIT_COUNT; i++) {
         const struct policy_limit *limit = &policy_limit_table[i];
-        uint64_t value;
-        memcpy(&value, (const char *)p + limit->offset, sizeof value);
+        const uint64_t value = policy_limit_get(p, limit);
         const char *why = policy_limit_wrong(limit, value, room, sizeof room);
         if (value == 0 && limit->zero == ZERO_DEFAULT) /* readers have put the default in */
             why = "0 is not a limit";

@@ -59,11 +59,7 @@ static int check_limits(const struct policy *p, const struct policy *ceiling,
 {
     for (size_t i = 0; i < POLICY_LIMIT_COUNT; i++) {
         const struct policy_limit *limit = &policy_limit_table[i];
-        uint64_t wanted;
-        uint64_t most;
-        memcpy(&wanted, (const char *)p + limit->offset, sizeof wanted);
-        memcpy(&most, (const char *)ceiling + limit->offset, sizeof most);
-        if (wanted > most) /* unlimited is the largest number */
+        if (policy_limit_get(p, limit) > policy_limit_get(ceiling, limit)) /* unlimited is the largest number */
             return within_exceeds(err, limit->pointer, "the limit is above the ceiling's");
     }
     if (p->limits.on_overflow == OVERFLOW_TRUNCATE && ceiling->limits.on_overflow == OVERFLOW_KILL)

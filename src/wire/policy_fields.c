@@ -70,12 +70,12 @@ int field_limit(struct doc *d, const struct json *value, void *target, const voi
     const char *why = policy_limit_wrong(limit, number, room, sizeof room);
     if (number == 0 && limit->zero == ZERO_DEFAULT) {
         policy_init(&base, policy->profile);
-        memcpy(&number, (char *)&base + limit->offset, sizeof number);
+        number = policy_limit_get(&base, limit);
         why = NULL;
     }
     if (why != NULL)
         return doc_fail(d, value, why, NULL);
-    memcpy((char *)policy + limit->offset, &number, sizeof number);
+    policy_limit_set(policy, limit, number);
     return 0;
 }
 
