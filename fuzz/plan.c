@@ -119,8 +119,8 @@ static void invent_policy(struct choices *c, struct arena *arena, struct policy 
     p->cwd = pick(c, 2) == 0 ? NULL : path(c, arena);
     p->limits.cpus = pick(c, 3) * 0.75;
     for (size_t k = 0; k < POLICY_LIMIT_COUNT; k++) {
-        uint64_t value = limit_value(c, &policy_limit_table[k]);
-        memcpy((char *)p + policy_limit_table[k].offset, &value, sizeof value);
+        const struct policy_limit *limit = &policy_limit_table[k];
+        policy_limit_set(p, limit, limit_value(c, limit));
     }
     binds(c, arena, &p->rw, p);
     binds(c, arena, &p->ro, p);

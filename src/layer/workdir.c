@@ -61,14 +61,21 @@ static void remove_entry(struct removal *r, int dir, const char *name, unsigned 
     unlinkat(dir, name, AT_REMOVEDIR);
 }
 
+/* The entries of `dir`, from where it was read to; NULL: it cannot be. */
+static DIR *list(int dir)
+{
+    FD_AUTO copy = fcntl(dir, F_DUPFD_CLOEXEC, 0);
+    DIR *entries = copy < 0 ? NULL : fdopendir(copy);
+    if (entries != NULL)
+        (void)fd_take(&copy);
+    return entries;
+}
+
 static void empty(struct removal *r, int dir, unsigned depth)
 {
-    int copy = fcntl(dir, F_DUPFD_CLOEXEC, 0);
-    DIR *entries = copy < 0 ? NULL : fdopendir(copy);
-    if (entries == NULL) {
-        fd_close(&copy);
+    DIR *entries = list(dir);
+    if (entries == NULL)
         return;
-    }
     const struct dirent *entry;
     rewinddir(entries);
     while ((entry = readdir(entries)) != NULL) {
@@ -106,12 +113,9 @@ static bool is_work(const char *name, const struct stat *st)
 /* What supervisors that were killed left here. */
 static void sweep(int parent)
 {
-    int copy = fcntl(parent, F_DUPFD_CLOEXEC, 0);
-    DIR *entries = copy < 0 ? NULL : fdopendir(copy);
-    if (entries == NULL) {
-        fd_close(&copy);
+    DIR *entries = list(parent);
+    if (entries == NULL)
         return;
-    }
     const struct dirent *entry;
     for (int seen = 0; seen < SWEEP_MAX && (entry = readdir(entries)) != NULL; seen++) {
         struct stat st;
