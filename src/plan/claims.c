@@ -240,14 +240,9 @@ static int requirements(struct plan_build *b)
 {
     for (size_t i = 0; i < b->policy.require.count; i++) {
         const char *want = b->policy.require.items[i];
-        const size_t len = strcspn(want, ":");
-        const char *rung = want[len] == ':' ? want + len + 1 : NULL;
-        const struct plan_claim *have = NULL;
-        for (int c = 0; c < CAPABILITY_COUNT; c++) {
-            const char *name = capability_name((enum capability)c);
-            if (strlen(name) == len && memcmp(name, want, len) == 0)
-                have = &b->plan->claims[c];
-        }
+        const char *rung = NULL;
+        const int c = capability_of(want, &rung);
+        const struct plan_claim *have = c < 0 ? NULL : &b->plan->claims[c];
         if (have == NULL || !have->requested || have->mechanism == NULL ||
             (rung != NULL && !capability_names_word(have->mechanism, rung)))
             return unmet(b, want, have);

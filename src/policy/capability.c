@@ -61,23 +61,21 @@ int capability_parse(const char *name)
     return -1;
 }
 
-/* The capability of "memory:cgroup2" as a word of its own; false if it does not fit. */
-static bool split(const char *text, char *word, size_t size, const char **mechanism)
+int capability_of(const char *text, const char **mechanism)
 {
-    size_t len = strcspn(text, ":");
-    if (len >= size)
-        return false;
-    memcpy(word, text, len);
-    word[len] = '\0';
+    const size_t len = strcspn(text, ":");
     *mechanism = text[len] == ':' ? text + len + 1 : NULL;
-    return true;
+    for (int i = 0; i < CAPABILITY_COUNT; i++) {
+        if (strlen(names[i]) == len && memcmp(names[i], text, len) == 0)
+            return i;
+    }
+    return -1;
 }
 
 bool capability_requirement(const char *text)
 {
-    char word[32];
     const char *mechanism = NULL;
-    const int c = split(text, word, sizeof word, &mechanism) ? capability_parse(word) : -1;
+    const int c = capability_of(text, &mechanism);
     return c >= 0 && (mechanism == NULL || capability_names_word(mechanisms[c], mechanism));
 }
 
@@ -86,13 +84,17 @@ void capability_remedy(const char *text, char *out, size_t size)
     char word[32];
     const char *mechanism = NULL;
     const char *near = NULL;
-    const bool fits = split(text, word, sizeof word, &mechanism);
-    if (fits && capability_parse(word) >= 0) {
-        snprintf(out, size, "mechanisms of %s, each word by itself: %s", word, mechanisms[capability_parse(word)]);
+    const size_t len = strcspn(text, ":");
+    const int c = capability_of(text, &mechanism);
+    if (c >= 0) {
+        snprintf(out, size, "mechanisms of %s, each word by itself: %s", names[c], mechanisms[c]);
         return;
     }
-    if (fits)
+    if (len < sizeof word) {
+        memcpy(word, text, len);
+        word[len] = '\0';
         near = nearest_word(word, names, CAPABILITY_COUNT, sizeof names[0]);
+    }
     if (near != NULL) {
         snprintf(out, size, "write CAPABILITY or CAPABILITY:MECHANISM; did you mean \"%s\"?", near);
         return;

@@ -28,6 +28,8 @@ enum capability {
 
 const char *capability_name(enum capability c); /* "wall_time" */
 int capability_parse(const char *name);         /* -1 if there is none */
+/* Of CAPABILITY or CAPABILITY:MECHANISM; -1 if there is none. `mechanism`: what follows the colon, or NULL. */
+int capability_of(const char *text, const char **mechanism);
 
 /* Whether `word` is a whole word of a mechanism. */
 bool capability_names_word(const char *mechanism, const char *word);
