@@ -1,7 +1,7 @@
 /*
- * One run from the command line and what it holds, for the commands that make one: `run`, `test`
- * and `call`. They read their options, say how the streams are wired, and then go through the steps
- * below in this order.
+ * One run from the command line and what it holds, for the commands that make one: `run`, `test`,
+ * `call` and noether.c. They read their options, say how the streams are wired, and then go through
+ * the steps below in this order.
  */
 #pragma once
 

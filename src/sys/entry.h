@@ -1,4 +1,4 @@
-/* Calls on directory entries that some C library does not wrap. */
+/* Calls on directory entries that some C library does not wrap; -1 and errno, as it would. */
 #pragma once
 
 #include <stdint.h>

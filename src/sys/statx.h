@@ -1,4 +1,4 @@
-/* statx(2), which musl does not wrap. Linux 4.11; the mount's number came with 5.8. */
+/* statx(2), which musl does not wrap; -1 and errno, as it would. Linux 4.11; the mount's number came with 5.8. */
 #pragma once
 
 #include <fcntl.h>
