@@ -1,6 +1,5 @@
 #include "cli/doctor.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -41,10 +40,8 @@ static int read_options(struct doctor_flags *flags, int argc, char **argv)
     const struct option_walk walk = {.tables = &table, .table_count = 1};
     struct cordon_error err = {0};
     int n = option_walk(&walk, argc, argv, &err);
-    if (n >= 0 && n < argc) {
-        n = err_set(&err, CORDON_ERROR_USAGE, CORDON_LAYER_NONE, EINVAL, "read command", argv[n]);
-        err_why(&err, "one word too many");
-    }
+    if (n >= 0 && n < argc)
+        n = option_misuse(&err, "read command", argv[n], "one word too many", NULL);
     if (n < 0)
         message_error(&err);
     return n;

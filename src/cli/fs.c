@@ -92,15 +92,6 @@ static int put_help(void)
     return message_print(&text) < 0 ? EXIT_SETUP : 0;
 }
 
-static int usage_error(struct cordon_error *err, const char *what, const char *subject, const char *why,
-                       const char *remedy)
-{
-    int r = err_set(err, CORDON_ERROR_USAGE, CORDON_LAYER_ROOTED, EINVAL, what, subject);
-    err_why(err, why);
-    err_remedy(err, remedy);
-    return r;
-}
-
 /* The index of the method, or -errno. */
 static int read_options(struct settings *s, int argc, char **argv, struct cordon_error *err)
 {
@@ -112,9 +103,9 @@ static int read_options(struct settings *s, int argc, char **argv, struct cordon
         return n;
     n += n < argc && strcmp(argv[n], "--") == 0;
     if (s->root.home == NULL)
-        return usage_error(err, "read option", "--root", "it is missing", example);
+        return option_misuse(err, "read option", "--root", "it is missing", example);
     if (n == argc)
-        return usage_error(err, "read method", "", "it is missing", example);
+        return option_misuse(err, "read method", "", "it is missing", example);
     if (s->root.home_alias_count > 0)
         s->root.home_aliases = s->aliases;
     s->root.flags |= s->leaf_links_act ? (uint32_t)CORDON_ROOT_LEAF_LINKS_ACT : 0;
@@ -206,7 +197,7 @@ static const struct fs_method *find_method(const char *name, struct cordon_error
     }
     const char *near = nearest_word(name, &fs_methods[0].name, fs_method_count, sizeof fs_methods[0]);
     snprintf(remedy, sizeof remedy, near != NULL ? "did you mean %s?" : "cordon fs --help lists them", near);
-    usage_error(err, "fs: find method", name, "there is no such method", remedy);
+    option_misuse(err, "fs: find method", name, "there is no such method", remedy);
     return NULL;
 }
 
@@ -220,7 +211,7 @@ static int run(struct fs *fs, const struct settings *s, struct cordon_error *err
         return EXIT_USAGE;
     }
     if (cordon_root_open(&s->root, &fs->root, &fs->err) < 0) {
-        usage_error(err, "fs: open the root", s->root.home, fs->err.message, NULL);
+        option_misuse(err, "fs: open the root", s->root.home, fs->err.message, NULL);
         return EXIT_USAGE;
     }
     int status = report(fs, m->run(fs), s);

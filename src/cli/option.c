@@ -6,10 +6,10 @@
 
 #include "base/nearest.h"
 
-static int usage_error(struct cordon_error *err, const char *subject, const char *why,
-                       const char *remedy)
+int option_misuse(struct cordon_error *err, const char *what, const char *subject, const char *why,
+                  const char *remedy)
 {
-    int r = err_set(err, CORDON_ERROR_USAGE, CORDON_LAYER_NONE, EINVAL, "read option", subject);
+    int r = err_set(err, CORDON_ERROR_USAGE, CORDON_LAYER_NONE, EINVAL, what, subject);
     err_why(err, why);
     err_remedy(err, remedy);
     return r;
@@ -19,7 +19,7 @@ int option_refuse(const struct option_use *use, const char *why, const char *rem
 {
     char subject[64];
     snprintf(subject, sizeof subject, "--%s", use->option->name);
-    return usage_error(use->err, subject, why, remedy);
+    return option_misuse(use->err, "read option", subject, why, remedy);
 }
 
 int option_not(const struct option_use *use, const char *value, const char *kind,
@@ -134,7 +134,7 @@ static int unknown(const struct option_walk *walk, const char *word, struct cord
         best = nearest_option(walk, subject + 2);
     if (best != NULL)
         snprintf(remedy, sizeof remedy, "did you mean --%s?", best);
-    return usage_error(err, subject, "there is no such option", remedy);
+    return option_misuse(err, "read option", subject, "there is no such option", remedy);
 }
 
 static int value_missing(const struct option_use *use)

@@ -57,6 +57,10 @@ int option_walk(const struct option_walk *walk, int argc, char **argv, struct co
 /* "  --name ARG   help", a line each. */
 void option_help(const struct option_table *table, struct buf *out);
 
+/* What was asked for is wrong: an error of kind USAGE. `why` and `remedy` may be NULL. */
+int option_misuse(struct cordon_error *err, const char *what, const char *subject, const char *why,
+                  const char *remedy);
+
 /* A refusal of the option's value. */
 int option_refuse(const struct option_use *use, const char *why, const char *remedy);
 /* The same, "'value' is not a duration" from "a duration". */

@@ -322,10 +322,7 @@ static int check_within(struct run_options *o, const struct options_setting *set
 
 static int contradiction(struct cordon_error *err, const char *option, const char *why)
 {
-    int r = err_set(err, CORDON_ERROR_USAGE, CORDON_LAYER_NONE, EINVAL, "read option", option);
-    err_why(err, why);
-    err_remedy(err, "give one of the two");
-    return r;
+    return option_misuse(err, "read option", option, why, "give one of the two");
 }
 
 static int check_contradictions(const struct run_options *o, struct cordon_error *err)
@@ -390,11 +387,8 @@ int options_parse_command(struct run_options *options, const struct options_sett
                                                               : NULL;
     if (why == NULL)
         return rest;
-    int r = err_set(err, CORDON_ERROR_USAGE, CORDON_LAYER_NONE, EINVAL, "read command",
-                    rest < argc ? argv[rest] : "--");
-    err_why(err, why);
-    err_remedy(err, "as in: cordon run --wall 5s -- COMMAND ARG");
-    return r;
+    return option_misuse(err, "read command", rest < argc ? argv[rest] : "--", why,
+                         "as in: cordon run --wall 5s -- COMMAND ARG");
 }
 
 static bool has_name(const struct option_table *table, const char *name)

@@ -253,11 +253,7 @@ static void put_help(struct buf *out)
 
 static int usage_error(struct command *c, const char *subject, const char *why, const char *remedy)
 {
-    int r =
-        err_set(&c->err, CORDON_ERROR_USAGE, CORDON_LAYER_NONE, EINVAL, "read command", subject);
-    err_why(&c->err, why);
-    err_remedy(&c->err, remedy);
-    return r;
+    return option_misuse(&c->err, "read command", subject, why, remedy);
 }
 
 static int find_command(struct command *c, const char *name)

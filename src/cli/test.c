@@ -78,15 +78,6 @@ static int put_help(void)
 
 /* ---- the command ---- */
 
-static int usage_error(struct cordon_error *err, const char *what, const char *subject,
-                       const char *why, const char *remedy)
-{
-    int r = err_set(err, CORDON_ERROR_USAGE, CORDON_LAYER_NONE, EINVAL, what, subject);
-    err_why(err, why);
-    err_remedy(err, remedy);
-    return r;
-}
-
 static bool is_in_path(const char *name)
 {
     const char *path = getenv("PATH");
@@ -108,8 +99,8 @@ static int choose_command(struct test *t, const struct run_options *options, str
     const struct project_names *own = &t->project.config.command;
     if (options->command != NULL) {
         if (options->command_count == 0 || options->command[0][0] == '\0')
-            return usage_error(err, "read command", "--", "the command is missing",
-                               "as in: cordon test -- pytest tests");
+            return option_misuse(err, "read command", "--", "the command is missing",
+                                 "as in: cordon test -- pytest tests");
         t->asked = options->command;
         return 0;
     }
@@ -124,9 +115,9 @@ static int choose_command(struct test *t, const struct run_options *options, str
     }
     t->asked = words;
     if (words[0] == NULL || words[0][0] == '\0')
-        return usage_error(err, "find a test command for", t->project.root,
-                           "none was given, cordon.json has none, and there is no pytest",
-                           "as in: cordon test -- COMMAND; or set test.command in cordon.json");
+        return option_misuse(err, "find a test command for", t->project.root,
+                             "none was given, cordon.json has none, and there is no pytest",
+                             "as in: cordon test -- COMMAND; or set test.command in cordon.json");
     return 0;
 }
 
@@ -220,9 +211,9 @@ static int open_project(struct test *t, struct cordon_error *err)
     int r = project_open(&t->project, &t->session.arena, t->root, ".", err);
     /* Not the machine's root by mere chance. */
     if (r == 0 && t->project.found == PROJECT_BY_CWD && strcmp(t->project.root, "/") == 0)
-        r = usage_error(err, "find project root", "/",
-                        "this is the root of the file system, and has neither " PROJECT_FILE " nor .git",
-                        "change into the project, or name it: --root DIR");
+        r = option_misuse(err, "find project root", "/",
+                          "this is the root of the file system, and has neither " PROJECT_FILE " nor .git",
+                          "change into the project, or name it: --root DIR");
     if (r == 0 && t->root == NULL)
         r = project_enter_test_root(&t->project, err);
     return r < 0 ? r : workspace_name(&t->workspace, &t->project, err);
@@ -239,7 +230,7 @@ static int choose_config(struct test *t, struct cordon_error *err)
         const char *joined = given[0] == '/' ? given
                                              : arena_printf(&t->session.arena, "%s/%s", cwd, given);
         t->config = joined == NULL ? NULL : policy_normalize_path(&t->session.arena, joined);
-        return t->config != NULL ? 0 : usage_error(err, "read option", "--config", "the path is too long", NULL);
+        return t->config != NULL ? 0 : option_misuse(err, "read option", "--config", "the path is too long", NULL);
     }
     t->template = workspace_template;
     t->template_len = strlen(workspace_template);
@@ -252,8 +243,8 @@ static int refine(void *context, struct run_options *options, struct cordon_erro
 {
     struct test *t = context;
     if (options->policy.fs_mode != FS_GUARD)
-        return usage_error(err, "use policy of", policy_profile_name(options->policy.profile),
-                           "cordon test guards the host's tree", "take the profile test, or cordon run");
+        return option_misuse(err, "use policy of", policy_profile_name(options->policy.profile),
+                             "cordon test guards the host's tree", "take the profile test, or cordon run");
     int r = open_project(t, err);
     if (r == 0)
         r = choose_config(t, err);
@@ -262,9 +253,9 @@ static int refine(void *context, struct run_options *options, struct cordon_erro
     if (r < 0 || t->print_config)
         return r;
     if (options->within_spec != NULL && project_config_names_caches(&t->project.config))
-        return usage_error(err, "keep the project within its ceiling", "/test/caches",
-                           "a ceiling grants no caches, and cordon.json names some",
-                           "name them as writable there, and grant that in the document of --within");
+        return option_misuse(err, "keep the project within its ceiling", "/test/caches",
+                             "a ceiling grants no caches, and cordon.json names some",
+                             "name them as writable there, and grant that in the document of --within");
     r = set_writable(t, &options->policy, err);
     return r < 0 ? r : refine_policy(t, options, err);
 }
@@ -405,8 +396,8 @@ static int test(struct test *t, int argc, char **argv)
     if (rest >= 0 && s->options.help)
         return put_help();
     if (rest >= 0 && rest < argc - 2 && strcmp(argv[2 + rest], "--") != 0)
-        rest = usage_error(err, "read command", argv[2 + rest], "put -- before the command",
-                           "as in: cordon test -- pytest tests");
+        rest = option_misuse(err, "read command", argv[2 + rest], "put -- before the command",
+                             "as in: cordon test -- pytest tests");
     int r = rest;
     if (r >= 0 && t->print_config)
         return print_line(t->config_option != NULL ? t->config : t->workspace.config);
