@@ -4,7 +4,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/fd.h"
 #include "cli/commands.h"
 #include "cli/message.h"
 #include "cli/option.h"

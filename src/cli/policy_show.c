@@ -16,32 +16,33 @@ static void row(struct buf *out, const char *label, const char *value)
     buf_puts(out, "\n");
 }
 
+/* What stands before entry `i` of a list in one row. */
+static void lead(struct buf *out, const char *label, size_t i)
+{
+    if (i == 0)
+        buf_printf(out, LABEL, label);
+    else
+        buf_puts(out, " ");
+}
+
 static void names(struct buf *out, const char *label, const struct policy_names *list)
 {
-    if (list->count == 0)
-        return;
-    buf_printf(out, LABEL, label);
     for (size_t i = 0; i < list->count; i++) {
-        if (i > 0)
-            buf_puts(out, " ");
+        lead(out, label, i);
         text_put(out, list->items[i]);
     }
-    buf_puts(out, "\n");
+    buf_puts(out, list->count == 0 ? "" : "\n");
 }
 
 static void vars(struct buf *out, const char *label, const struct policy_vars *list)
 {
-    if (list->count == 0)
-        return;
-    buf_printf(out, LABEL, label);
     for (size_t i = 0; i < list->count; i++) {
-        if (i > 0)
-            buf_puts(out, " ");
+        lead(out, label, i);
         text_put(out, list->items[i].name);
         buf_puts(out, "=");
         text_put(out, list->items[i].value);
     }
-    buf_puts(out, "\n");
+    buf_puts(out, list->count == 0 ? "" : "\n");
 }
 
 static void binds(struct buf *out, const char *label, const struct policy_binds *list)

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include "base/cwd.h"
-#include "base/fd.h"
 #include "cli/message.h"
 #include "cli/session.h"
 

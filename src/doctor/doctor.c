@@ -7,7 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/text.h"
 #include "doctor/acts.h"
 #include "doctor/host.h"
 

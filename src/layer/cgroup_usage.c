@@ -1,7 +1,7 @@
 #include <errno.h>
 #include <poll.h>
+#include <unistd.h>
 
-#include "base/fd.h"
 #include "layer/cgroup.h"
 #include "layer/cgroup_file.h"
 

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/nearest.h"
 #include "policy/capability.h"
 
 /* An error of policy_add_*() again, at the place of the document that caused it. */
