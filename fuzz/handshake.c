@@ -105,7 +105,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                            .cpu_hit = (data[0] & SEEN_CPU) != 0,
                            .listener_lost = (data[0] & SEEN_LOST) != 0,
                            .overflow = (data[0] & SEEN_OVERFLOW) != 0 ? 1 : 0,
-                           .options.ledger = true};
+                           .wishes.ledger = true};
     result_init(&result);
     verdict(&s, &result);
     check_result(&s, &result);
