@@ -38,7 +38,7 @@ static void empty(struct removal *r, int dir, unsigned depth);
 static int open_below(int dir, const char *name)
 {
     int fd = openat(dir, name, OPEN_DIR);
-    if (fd < 0 && errno == EACCES && fchmodat(dir, name, 0700, 0) == 0)
+    if (fd < 0 && errno == EACCES && fchmodat(dir, name, 0700, AT_SYMLINK_NOFOLLOW) == 0)
         fd = openat(dir, name, OPEN_DIR);
     return fd;
 }

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -14,6 +15,8 @@
 #include "listener/serve.h"
 #include "sys/files.h"
 #include "sys/process.h"
+
+#define END_MS 1000 /* much longer than the end of a process takes */
 
 /* ---- the process ---- */
 
@@ -174,14 +177,24 @@ void listener_collect(const struct listener *self, struct result_violations *out
         record_collect(self->records, out);
 }
 
+/*
+ * A file system may hold it where no signal comes, for ever. Who waited for it would keep no limit and answer
+ * nobody, so then it is left alone: it is killed as soon as it returns.
+ */
+static void end(const struct listener *self)
+{
+    struct pollfd ended = {.fd = self->pidfd, .events = POLLIN};
+    siginfo_t info;
+    sys_kill_child(self->pidfd, self->pid);
+    while (poll(&ended, 1, END_MS) < 0 && errno == EINTR) {
+    }
+    sys_waitid(P_PIDFD, self->pidfd, &info, WEXITED | WNOHANG | __WALL, NULL);
+}
+
 void listener_release(struct listener *self)
 {
-    siginfo_t info;
-    if (self->pidfd >= 0) {
-        sys_kill_child(self->pidfd, self->pid);
-        while (sys_waitid(P_PIDFD, self->pidfd, &info, WEXITED | __WALL, NULL) == -EINTR) {
-        }
-    }
+    if (self->pidfd >= 0)
+        end(self);
     fd_close(&self->pidfd);
     fd_close(&self->socket);
     fd_close(&self->event);

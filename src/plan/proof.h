@@ -25,7 +25,7 @@ enum proof {
     PROOF_CGROUP = 1 << 17,    /* init entered it; limits read back */
     PROOF_WATCHER = 1 << 18,   /* the process list can be read, shown on init; the host's, on one that is sealed */
     PROOF_EMPTY = 1 << 19,     /* at the end: init was the last process of its namespace */
-    PROOF_TIMER = 1 << 20,     /* the supervisor's clock runs and init can be killed */
+    PROOF_TIMER = 1 << 20,     /* at the end: init was reaped, and not long after limit and grace */
     PROOF_NO_NESTING = 1 << 21, /* no user namespace can be made inside: the limit reads back as 0 */
     PROOF_GATE = 1 << 22,      /* a fork asked init and got its answer */
     PROOF_LISTENER = 1 << 23,  /* a call that would write was answered by the listener */

@@ -11,6 +11,7 @@
 
 #define TICK_MIN_US 5000
 #define TICK_MAX_US 100000
+#define OBEY_US 10000000 /* for the end of the largest tree, by far */
 
 void clock_set(struct supervisor *s)
 {
@@ -44,6 +45,22 @@ void clock_ask_to_end(struct supervisor *s, int sig)
         s->kill_us = sys_now_us() + s->plan->grace_ms * 1000;
 }
 
+void clock_give_time(struct supervisor *s)
+{
+    s->kill_us = sys_now_us() + OBEY_US;
+    clock_set(s);
+}
+
+/* The end of politeness; or init has not done what it was told, and without it nobody else would be waited for. */
+static void end_now(struct supervisor *s)
+{
+    s->kill_us = 0;
+    if (!s->killed)
+        supervisor_kill(s);
+    else if (s->spawn.pidfd >= 0)
+        sys_kill_child(s->spawn.pidfd, s->spawn.pid);
+}
+
 static void look_at_cpu(struct supervisor *s, uint64_t now)
 {
     uint64_t used = 0;
@@ -67,10 +84,8 @@ void clock_look(struct supervisor *s)
     ssize_t ignored = read(s->timer, &expirations, sizeof expirations);
     (void)ignored;
     const uint64_t now = sys_now_us();
-    if (s->kill_us != 0 && now >= s->kill_us) {
-        supervisor_kill(s);
-        s->kill_us = 0;
-    }
+    if (s->kill_us != 0 && now >= s->kill_us)
+        end_now(s);
     if (s->deadline_us != 0 && now >= s->deadline_us) {
         s->deadline_us = 0;
         s->timed_out = true;

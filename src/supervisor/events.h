@@ -56,6 +56,8 @@ void clock_set(struct supervisor *s);
 void clock_look(struct supervisor *s);
 /* A polite request to everything inside, and a date for the end of politeness. */
 void clock_ask_to_end(struct supervisor *s, int sig);
+/* Init was told to end all: so much time it has for it. */
+void clock_give_time(struct supervisor *s);
 
 bool listening_begin(struct supervisor *s);
 /* Nobody is left to listen to: it has a moment to write down what it saw last. */

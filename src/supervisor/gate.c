@@ -39,6 +39,7 @@ void gate_open(struct fork_gate *gate, const struct spawn *spawn, int socket, in
     gate->next = 0;
     gate->undecided = false;
     gate->writes = spawn->listen_socket;
+    gate->unnamed = &spawn->shared->unnamed;
     memset(gate->granted, 0, sizeof gate->granted);
     if (gate->listener < 0) {
         gate->listener = -1;
@@ -112,8 +113,10 @@ static void hand_on(struct fork_gate *gate)
     static struct handed_call handed; /* large; init has one thread */
     handed.call = gate->asking;
     const size_t size = attempt_name(&handed);
-    if (sys_call(SYS_sendto, gate->writes, &handed, size, MSG_DONTWAIT | MSG_NOSIGNAL, 0, 0) < 0)
+    if (sys_call(SYS_sendto, gate->writes, &handed, size, MSG_DONTWAIT | MSG_NOSIGNAL, 0, 0) < 0) {
+        ++*gate->unnamed;
         layer_notify_answer(gate->listener, &gate->asking, 0);
+    }
 }
 
 bool gate_answer(struct fork_gate *gate)

@@ -14,6 +14,7 @@ struct fork_gate {
     int listener;   /* -1: there is no gate, or it is shut for good */
     int proc;       /* borrowed */
     int writes;     /* borrowed; the socket of the listener of guard mode; -1: none */
+    uint64_t *unnamed; /* borrowed; calls that it had no room for */
     uint64_t most;  /* tasks */
     uint64_t bound; /* there are at most so many */
     struct {

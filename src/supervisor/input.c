@@ -1,19 +1,24 @@
 /* The caller's input, on its way to the payload: what is read is kept until it could be written. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "supervisor/events.h"
+#include "sys/files.h"
 #include "sys/process.h"
 
 #define END_KEY 4
 #define END_AGAIN_US 200000
+#define ROUNDS_MAX 16 /* of a file, which always has more: whatever else is due gets its turn */
 
 void input_close(struct supervisor *s)
 {
     supervisor_arm(s, s->input.from, TAG_INPUT, 0, &s->input.from_armed, false);
+    fd_close(&s->input.own);
     fd_close(&s->input.to); /* leaves the epoll by itself */
     s->input.from = -1;
 }
@@ -78,15 +83,32 @@ bool supervisor_released(const struct supervisor *s)
     return latch_look(&shared->released) != LATCH_CLOSED;
 }
 
+/*
+ * Others may have the caller's descriptor, too, and be quicker: to read what is gone is to wait, and meanwhile no limit
+ * is kept. Its description is not ours to change; pipes and terminals can be opened again.
+ */
+static int source(struct supervisor *s)
+{
+    char path[SYS_FD_PATH_SIZE];
+    struct stat st;
+    if (s->input.own < 0 && !s->input.file && fstat(s->input.from, &st) == 0 &&
+        (S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode)) && (fcntl(s->input.from, F_GETFL) & O_ACCMODE) != O_WRONLY) {
+        sys_fd_path(path, s->input.from);
+        s->input.own = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    }
+    return s->input.own >= 0 ? s->input.own : s->input.from;
+}
+
 void input_pump(struct supervisor *s)
 {
     if (supervisor_released(s))
         fd_close(&s->spawn.stdio[0]);
+    int rounds = 0;
     do {
         write_pending(s);
         if (s->input.to < 0 || s->input.from < 0 || s->input.start < s->input.end)
             break;
-        ssize_t n = stream_fill(s->input.from, &s->input.pending);
+        ssize_t n = stream_fill(source(s), &s->input.pending);
         if (n < 0 && (errno == EINTR || errno == EAGAIN))
             break;
         if (n <= 0) {
@@ -96,12 +118,13 @@ void input_pump(struct supervisor *s)
         s->input.start = 0;
         s->input.end = (size_t)n;
         write_pending(s);
-    } while (s->input.file && s->input.to >= 0 && s->input.start == s->input.end);
+    } while (s->input.file && s->input.to >= 0 && s->input.start == s->input.end && ++rounds < ROUNDS_MAX);
     if (s->input.to < 0)
         return;
     const bool waiting = s->input.start < s->input.end;
+    const bool more = s->input.file && s->input.from >= 0; /* when the payload has taken some */
     supervisor_arm(s, s->input.from, TAG_INPUT, EPOLLIN, &s->input.from_armed, !waiting && !s->input.file);
-    supervisor_arm(s, s->input.to, TAG_INPUT_PIPE, EPOLLOUT, &s->input.to_armed, waiting);
+    supervisor_arm(s, s->input.to, TAG_INPUT_PIPE, EPOLLOUT, &s->input.to_armed, waiting || more);
 }
 
 void input_begin(struct supervisor *s)

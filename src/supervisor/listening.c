@@ -45,9 +45,9 @@ static void end_listener(struct supervisor *s)
 void listening_lose(struct supervisor *s)
 {
     s->listener_lost = !s->init_gone && !listener_finished(&s->listener);
-    end_listener(s);
-    if (s->listener_lost)
+    if (s->listener_lost) /* before anything that may take its time */
         supervisor_kill(s);
+    end_listener(s);
 }
 
 void listening_look(struct supervisor *s, uint64_t now)

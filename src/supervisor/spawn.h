@@ -51,6 +51,7 @@ struct shared {
     uint64_t processes;
     enum limit_hit hit;
     uint64_t mem_peak; /* by the watcher; 0: it did not run */
+    uint64_t unnamed;  /* bare: writes that the listener could not be told of */
 };
 
 #define SPAWN_STACK (64 * 1024) /* not on the caller's own, which may be small */

@@ -68,6 +68,7 @@ static void reap_init(struct supervisor *s)
     if (sys_waitid(P_PIDFD, s->spawn.pidfd, &info, WEXITED | __WALL, &usage) < 0)
         return;
     s->init_gone = true;
+    s->ended_us = sys_now_us();
     s->impatient = s->timed_out || s->result->caller_signal != 0;
     s->deadline_us = s->kill_us = s->tick_us = s->end_us = 0; /* what comes now is not the payload's time */
     listening_last(s);
@@ -84,10 +85,13 @@ static void reap_init(struct supervisor *s)
 void supervisor_kill(struct supervisor *s)
 {
     static const unsigned char order = SIGKILL;
+    const bool again = s->killed;
     s->killed = true;
     if (s->spawn.pidfd < 0)
         return;
     if (plan_hosted(s->plan)) { /* init ends the others, then itself; somebody may have stopped it */
+        if (!again)
+            clock_give_time(s);
         sys_pidfd_signal(s->spawn.pidfd, SIGCONT);
         if (fd_write_quietly(s->spawn.control, &order, 1) == 1)
             return;
@@ -233,7 +237,7 @@ int supervisor_start(struct supervisor *s, const struct plan *plan, const struct
                              .timer = -1,
                              .terminal = -1,
                              .nudge = {-1, -1}};
-    s->input.from = s->input.to = -1;
+    s->input.from = s->input.own = s->input.to = -1;
     s->spawn = (struct spawn){.plan = plan, .stdio = {-1, -1, -1}, .pidfd = -1, .control = -1, .life = -1,
                               .listen_socket = -1, .terminal = {.socket = -1}};
     for (int i = 0; i < 2; i++)
@@ -405,6 +409,7 @@ void supervisor_finish(struct supervisor *s)
     supervisor_conclude(s);
     release_attempt(s);
     fd_close(&s->spawn.stdio[0]);
+    fd_close(&s->input.own);
     fd_close(&s->input.to);
     free(s->input.pending);
     fd_close(&s->epoll);

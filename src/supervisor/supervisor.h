@@ -35,12 +35,14 @@ struct supervisor {
     int nudge[2];               /* owned; see nudge_collector() */
     struct {
         int from;  /* borrowed */
+        int own;   /* owned; the same, opened again, so that to read it is never to wait; -1: not yet, or it cannot be */
         int to;    /* owned; -1: closed */
         bool from_armed, to_armed;
         bool file; /* cannot be polled, is always ready */
         char *pending; /* owned */
         size_t start, end;
     } input;
+    uint64_t ended_us; /* init was reaped */
     uint64_t started_us, deadline_us, kill_us, tick_us, listen_us, end_us; /* 0: not set */
     bool timed_out, killed, init_gone, cpu_hit, oom;
     bool listener_lost; /* it ended, or got stuck, before those that it listens to */

@@ -10,6 +10,8 @@
 #include "result/ending.h"
 #include "supervisor/writable.h"
 
+#define LATE_US 5000000 /* what a busy host may take to end what was killed */
+
 /* Links of the host's are not there inside: a shell that went through one has another name for the place. */
 static void suggest_directory(struct cordon_error *err)
 {
@@ -59,12 +61,22 @@ static void warn_of_listener(const struct supervisor *s, struct result *result)
         result_warn(result, "only the first %d distinct violations are listed", VIOLATIONS_MAX);
 }
 
-/* A pid namespace ends with init. Elsewhere it must have said that it left nobody: who is left is watched by nobody, either. */
-static uint32_t proof_at_end(const struct plan *plan, uint32_t proof)
+/* Killed is not dead: who waits for a slow disk, or for a file system that does not answer, dies after that. */
+static bool ended_in_time(const struct supervisor *s)
 {
+    const struct plan *plan = s->plan;
+    return plan->wall_ms == POLICY_UNLIMITED ||
+           s->ended_us <= s->started_us + (plan->wall_ms + plan->grace_ms) * 1000 + LATE_US;
+}
+
+/* A pid namespace ends with init. Elsewhere it must have said that it left nobody: who is left is watched by nobody, either. */
+static uint32_t proof_at_end(const struct supervisor *s, uint32_t proof)
+{
+    const struct plan *plan = s->plan;
+    const uint32_t timer = ended_in_time(s) ? PROOF_TIMER : 0;
     if (plan->pidns && !plan_hosted(plan))
-        return proof | PROOF_TIMER | PROOF_EMPTY;
-    return (proof & PROOF_EMPTY) != 0 || !plan_hosted(plan) ? proof | PROOF_TIMER : proof & ~(uint32_t)PROOF_WATCHER;
+        return proof | timer | PROOF_EMPTY;
+    return (proof & PROOF_EMPTY) != 0 || !plan_hosted(plan) ? proof | timer : proof & ~(uint32_t)PROOF_WATCHER;
 }
 
 static void note_usage(const struct supervisor *s, struct result *result)
@@ -77,6 +89,7 @@ static void note_usage(const struct supervisor *s, struct result *result)
     result->processes = shared->processes;
     if (shared->mem_peak > result->max_rss_bytes)
         result->max_rss_bytes = shared->mem_peak;
+    result->violations.unseen += shared->unnamed;
 }
 
 /* What was met on the way to the plan that ran. */
@@ -146,7 +159,7 @@ void verdict(const struct supervisor *s, struct result *result)
     const bool failed = never_ran(s, result);
     uint32_t proof = shared == NULL ? 0 : shared->proof;
     if (s->init_gone)
-        proof = proof_at_end(s->plan, proof);
+        proof = proof_at_end(s, proof);
     result->violations.watched = (proof & PROOF_LISTENER) != 0;
     note_usage(s, result);
     warn(s, failed, result);

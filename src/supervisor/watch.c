@@ -375,6 +375,7 @@ enum limit_hit watch_look(struct watch *w)
     if (w->proc < 0 || now < w->next_us)
         return HIT_NONE;
 
+    w->next_us = now + PERIOD_MAX_US; /* also after a hit: who dies slowly is not looked at all the time */
     each_process(w, false, &sum);
     if (w->blind)
         return HIT_BLIND;

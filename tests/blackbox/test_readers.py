@@ -55,6 +55,24 @@ def test_wall_limit_with_a_stuck_reader(command):
     assert with_stuck_reader(["--wall", "1s", "--grace", "200ms", *command]) == 124
 
 
+def test_runs_that_share_their_input_keep_their_limits():
+    """All of them hear that something came, and one gets it: the others do not wait for more."""
+    read, write = os.pipe()
+    argv = [BIN, "run", "--quiet", "--wall", "4s", "--grace", "0", "--", "sleep", "50"]
+    runs = [subprocess.Popen(argv, env=ENV, stdin=read) for _ in range(4)]
+    os.close(read)
+    try:
+        for _ in range(1000):
+            os.write(write, b"x")
+            time.sleep(0.001)
+        assert [p.wait(30) for p in runs] == [124] * len(runs)
+    finally:
+        os.close(write)
+        for p in runs:
+            p.kill()
+            p.wait()
+
+
 def test_a_stuck_reader_of_refused_writes(place):
     """Who is told of them reads nothing: limits and signals hold all the same, and the rest is said afterwards."""
     (place / "in").mkdir(mode=0o777)

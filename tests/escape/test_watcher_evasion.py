@@ -103,6 +103,16 @@ def test_tables_of_pages_that_are_never_resident(probes):
     assert "has it all" not in r.text and r.doc["status"] == "MEM_LIMIT", r.told()
 
 
+def test_a_table_of_futexes_of_any_size():
+    """Linux 6.16: by one call a process has a gigabyte of the kernel's memory, which is in no resident size."""
+    ask = """r = libc.prctl(78, *map(ctypes.c_ulong, (1, 1 << 16, 0, 0)))
+say('ok' if r == 0 else errno.errorcode[ctypes.get_errno()])"""
+    if outside(ask).answer != "ok":
+        pytest.skip("this kernel has no such table")
+    assert inside(ask, "--mem", "96M", **WATCHER).answer == "EINVAL"
+    assert inside(ask, "--mem", "none", **WATCHER).answer == "ok"  # nothing is claimed there
+
+
 def test_a_callers_patience_is_not_inits():
     """Timer slack is inherited: a service may have seconds of it, and each look of init's would come so much later."""
     def patient():

@@ -198,6 +198,7 @@ static uint32_t expected(const struct seccomp_choice *choice, enum verdict verdi
         return choice->deny_memfd && (args[3] & 0x21) == 0x21 ? FAILS(ENOSYS) : PASSES;
     case VERDICT_OPTION:
         return choice->deny_memfd && (uint32_t)args[1] == 1 && (uint32_t)args[2] == 60 ? FAILS(ENOMEM) : PASSES;
+    case VERDICT_PRCTL: return choice->deny_memfd && (uint32_t)args[0] == 78 ? FAILS(EINVAL) : PASSES;
     case VERDICT_MEMFD:
         if (choice->deny_memfd)
             return FAILS(ENOSYS);
@@ -272,7 +273,7 @@ static void fill(enum verdict table[NUMBERS], enum policy_seccomp level)
 
 /* One value in each of the first four arguments at a time, and pairs for flags with a mode. */
 static const uint64_t values[] = {
-    0, 1, 2, 4, 10, 16, 17, 60, 0x21, 0x40021, 0x40022, 38, 40, 0755, 01777, 02000, 04000, 06755, 0x20000, 0x40000,
+    0, 1, 2, 4, 10, 16, 17, 60, 78, 0x21, 0x40021, 0x40022, 38, 40, 0755, 01777, 02000, 04000, 06755, 0x20000, 0x40000,
     0x60008, 0x80000, 0x400000, 5, 0x80001, 0x80002, O_TRUNC, O_TRUNC | O_WRONLY, O_TRUNC | O_RDWR,
     0x40086602, 0x401c5820, 0x40087602, 0x40806685, 0x40086604, 0x6609, 0x5000940e, 0x4010940f, 0x80086601,
     0x50009417, 0x4020bc10, 0x4020940d, 1024, 1040, 0x100000400,

@@ -309,6 +309,21 @@ TEST(nothing_survives_is_proven_by_the_end_of_init_alone)
     arena_free(&run.made.arena);
 }
 
+TEST(who_dies_long_after_the_limit_did_not_keep_it)
+{
+    static const uint64_t in_time_us = (30000 + 2000) * UINT64_C(1000) + 4000000;
+    for (int late = 0; late < 2; late++) {
+        ended_well();
+        run.shared.proof = ~(uint32_t)(PROOF_EMPTY | PROOF_TIMER);
+        run.s.timed_out = true;
+        run.s.started_us = 7000000;
+        run.s.ended_us = run.s.started_us + in_time_us + (late ? 2000000 : 0);
+        concludes(STATUS_TIMEOUT, 124, "wall time of 30000 ms reached");
+        CHECK_INT(run.result.ledger.entries[CAP_WALL_TIME].applied, late == 0);
+        CHECK(run.result.ledger.entries[CAP_PROCESSES].applied);
+    }
+}
+
 TEST(a_partial_run_says_so_where_it_ended_well)
 {
     ended_well();

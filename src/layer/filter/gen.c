@@ -406,6 +406,13 @@ static void check_limit_of(struct program *p, enum seccomp_world world)
     if_equal(p, 0, RETURN_ALLOW, RETURN_DONE);
 }
 
+/* A gigabyte of the kernel's own memory by one call. Before 6.16 there was no such operation. */
+static void check_prctl(struct program *p)
+{
+    load_argument(p, 0);
+    if_equal(p, 78 /* PR_FUTEX_HASH */, RETURN_INVALID, RETURN_ALLOW);
+}
+
 static void check_fcntl(struct program *p)
 {
     load_argument(p, 1);
@@ -445,6 +452,7 @@ static void emit_check(struct program *p, enum verdict verdict, const struct sec
     case VERDICT_LIMIT_0: check_limit(p); break;
     case VERDICT_LIMIT_1: check_limit_of(p, world); break;
     case VERDICT_FCNTL: check_fcntl(p); break;
+    case VERDICT_PRCTL: check_prctl(p); break;
     case VERDICT_PRIORITY: check_priority(p, PRIO_USER, world); break;
     case VERDICT_IO_PRIORITY: check_priority(p, 3 /* IOPRIO_WHO_USER */, world); break;
     case VERDICT_MODE_1: check_mode(p, 1); break;
@@ -477,7 +485,8 @@ static int label_of(enum verdict verdict, const struct seccomp_choice *choice)
     case VERDICT_CHMOD_2: return own ? (int)(BLOCK + VERDICT_MODE_2) : (int)RETURN_DENIED;
     case VERDICT_PAIR: return BLOCK + (own ? (int)VERDICT_SOCKET : (int)VERDICT_PAIR);
     case VERDICT_PINNING: return choice->deny_memfd ? RETURN_INVALID : RETURN_ALLOW;
-    case VERDICT_OPTION: return choice->deny_memfd ? (int)(BLOCK + verdict) : (int)RETURN_ALLOW;
+    case VERDICT_OPTION:
+    case VERDICT_PRCTL: return choice->deny_memfd ? (int)(BLOCK + verdict) : (int)RETURN_ALLOW;
     case VERDICT_MEMFD: return choice->deny_memfd ? (int)RETURN_ENOSYS : (int)(BLOCK + verdict);
     case VERDICT_SEGMENT: return choice->deny_memfd || !own ? (int)RETURN_ENOSYS : (int)(BLOCK + verdict);
     default: return BLOCK + (int)verdict;

@@ -23,6 +23,7 @@ enum verdict {
     VERDICT_MEMFD,    /* as UNSEEN, and never of huge pages */
     VERDICT_SEGMENT,  /* as QUEUE, and never of huge pages */
     VERDICT_OPTION,   /* with deny_memfd no socket that pins its sender's pages */
+    VERDICT_PRCTL,    /* with deny_memfd no table of futexes of the size that one likes */
     VERDICT_PINNING,  /* EINVAL with deny_memfd, as for a file that cannot do it; else ALLOW */
     VERDICT_PROCESS,  /* argument 0 is a process: any but init; in the host's world only 0 */
     VERDICT_LIMIT_0,  /* the number is the argument that names a limit: the one on core files stays */
