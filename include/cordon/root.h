@@ -72,7 +72,7 @@ typedef void cordon_root_denial_fn(void *user, const struct cordon_root_denial *
 
 struct cordon_root_options {
     size_t size;        /* sizeof (struct cordon_root_options) */
-    const char *home;   /* host directory; required */
+    const char *home;   /* host directory; required. A relative one counts from where the root is opened */
     const char *rootfs; /* host directory or NULL */
     const char *scratch;
     const char *scratch_alias;        /* NULL: "/scratch" */
