@@ -220,8 +220,14 @@ int cordon_root_rm(struct cordon_root *root, const char *const *paths, size_t co
     int rc = call_options(&c, options, sizeof *options);
     for (size_t i = 0; rc == 0 && i < count; i++)
         rc = call_writable(&c, paths[i]);
-    for (size_t i = 0; rc == 0 && i < count; i++)
-        rc = rm_one(&c, paths[i], o, &progress);
+    if (rc < 0)
+        return rc;
+    /* All of them are tried; the first that fails is the one that is told. */
+    const struct call rest = {.root = root, .method = c.method};
+    for (size_t i = 0; i < count && rc != -ECANCELED; i++) {
+        int one = rm_one(rc == 0 ? &c : &rest, paths[i], o, &progress);
+        rc = rc == 0 || one == -ECANCELED ? one : rc;
+    }
     return rc;
 }
 

@@ -52,6 +52,13 @@ EVERYWHERE(removes_files_lists_and_trees)
     WORKS(f, cordon_root_rm(f->root, both, 2, NULL, &f->err));
     CHECK(!host_exists(host(f, form, "1")) && !host_exists(host(f, form, "2")));
     WORKS(f, cordon_root_rm(f->root, both, 0, NULL, &f->err));
+    /* One that is missing does not keep the others; the first that fails is told. */
+    host_write(host(f, form, "2"), "");
+    host_mkdir(host(f, form, "full"));
+    const char *some[] = {at(form, "1"), at(form, "full"), at(form, "2")};
+    FAILS(f, cordon_root_rm(f->root, some, 3, NULL, &f->err), "ENOENT");
+    CHECK_STR(f->err.path, text("%s1", form->shown));
+    CHECK(!host_exists(host(f, form, "2")) && host_exists(host(f, form, "full")));
     host_mkdir(host(f, form, "d"));
     FAILS(f, cordon_root_unlink(f->root, at(form, "d"), &f->err), "EISDIR");
     FAILS(f, cordon_root_unlink(f->root, at(form, "q"), &f->err), "ENOENT");
