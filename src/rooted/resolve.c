@@ -20,6 +20,7 @@
 
 #define LINKS_MAX 40    /* as the kernel */
 #define RETRIES_MAX 128 /* of a resolution under which the tree keeps changing */
+#define REWALKS_MAX 65536 /* steps that links full of ".." may cost in all */
 
 void resolve_place_release(struct resolve_place *place)
 {
@@ -80,6 +81,7 @@ struct walk {
     int fd;              /* where it stands; base->fd or owned */
     uint64_t mount;      /* of the base, if mounts matter */
     unsigned links;
+    unsigned *rewalks;   /* borrowed; steps of ways that were gone again */
     bool weak;           /* went through a reading that needs something to be there */
     size_t done_len;
     char done[PATH_MAX]; /* the components up to fd, without links */
@@ -175,6 +177,8 @@ static int step_up(struct walk *w)
     memcpy(again, w->done, w->done_len + 1);
     for (char *save = NULL, *c = strtok_r(again, "/", &save); c != NULL;
          c = strtok_r(NULL, "/", &save)) {
+        if (++*w->rewalks > REWALKS_MAX)
+            return -ELOOP; /* the kernel would be through in no time, and a reader of it is not */
         RACE_POINT("rewalk");
         int fd = openat(w->fd, c,
                         O_PATH | O_DIRECTORY | GUARD(rewalk_nofollow, O_NOFOLLOW) | O_CLOEXEC);
@@ -400,6 +404,7 @@ static int walk_real(struct walk *w, char *out)
 static int walk(const struct resolve_base *base, const char *name, const struct walk_request *req)
 {
     count(&base->counts->walks);
+    unsigned rewalks = 0;
     int rc = -EAGAIN;
     for (int i = 0; rc == -EAGAIN && i < RETRIES_MAX; i++) {
         struct walk w;
@@ -408,6 +413,7 @@ static int walk(const struct resolve_base *base, const char *name, const struct 
         rc = start(&w, base, name);
         if (rc < 0)
             return rc;
+        w.rewalks = &rewalks;
         w.unsafe = w.unsafe && !req->safe;
         w.strict = w.strict && !req->lenient;
         rc = req->kind == WALK_OPEN    ? walk_open(&w, req->flags, req->mode)
