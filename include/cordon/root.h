@@ -155,7 +155,10 @@ void cordon_root_entries_free(struct cordon_root_entries *entries);
 int cordon_root_get_listing(struct cordon_root *root, const char *path,
                             struct cordon_root_entries *out, struct cordon_root_error *err);
 
-/* Sorted by bytes. Recursive: `name` is relative to the path, parents come before children. */
+/*
+ * Sorted by bytes. Recursive: `name` is relative to the path, parents come before children; a directory that
+ * cannot be entered is shown without what is in it, and so is one so deep that nothing in it can be named.
+ */
 int cordon_root_readdir(struct cordon_root *root, const char *path, bool recursive,
                         struct cordon_root_entries *out, struct cordon_root_error *err);
 
