@@ -57,6 +57,12 @@ int copy_file_into(struct copy *c, int from, const struct stat *st, int to)
     return rc < 0 ? rc : write_sync(c->root, to);
 }
 
+/* Where no mount may be entered, in what is copied as in what it is copied to. */
+static int check_mount(const struct copy *c, int dir, int fd)
+{
+    return c->base->no_xdev ? resolve_same_mount(dir, fd) : 0;
+}
+
 /* Against a patch of the file that is replaced: it must not be accepted and then put over the copy. */
 static pthread_mutex_t *lock_name(const struct copy *c, const char *name)
 {
@@ -96,6 +102,8 @@ static int write_over(struct copy *c, int from, const struct stat *st, int dir, 
     struct stat now;
     FD_AUTO fd = write_open_name(dir, name, O_WRONLY);
     int rc = fd < 0 ? fd : descriptor_regular(fd, &now);
+    if (rc == 0)
+        rc = check_mount(c, dir, fd);
     if (rc < 0)
         return rc;
     if (descriptor_same(&now, st))
@@ -180,17 +188,19 @@ static int copy_link(struct copy *c, int from_dir, const char *from, int dir, co
 }
 
 /* Makes the directory, or takes the one that is there; a descriptor for reading. */
-static int make_dir(int dir, const char *name, bool *made)
+static int make_dir(const struct copy *c, int dir, const char *name, bool *made)
 {
+    RACE_POINT("make dir");
     /* Ours alone until it is complete. */
     *made = mkdirat(dir, name, 0700) == 0;
-    if (!*made && errno != EEXIST)
+    if (!*made && (errno != EEXIST || c->moving))
         return -errno;
     RACE_POINT("copy dir");
-    int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | GUARD(copy_dir, O_NOFOLLOW) | O_CLOEXEC);
-    if (fd >= 0)
-        return fd;
-    return errno == ENOTDIR || errno == ELOOP ? COPY_ONTO_OTHER : -errno;
+    FD_AUTO fd = openat(dir, name, O_RDONLY | O_DIRECTORY | GUARD(copy_dir, O_NOFOLLOW) | O_CLOEXEC);
+    if (fd < 0)
+        return errno == ENOTDIR || errno == ELOOP ? COPY_ONTO_OTHER : -errno;
+    int rc = *made ? 0 : check_mount(c, dir, fd);
+    return rc < 0 ? rc : fd_take(&fd);
 }
 
 static int finish_dir(struct copy *c, const struct tree_level *l)
@@ -205,10 +215,11 @@ static int finish_dir(struct copy *c, const struct tree_level *l)
 }
 
 /* Goes into an open source directory; takes `fd`. */
-static int enter(struct tree *t, int fd, int dir, const char *name, const char *from_name)
+static int enter(const struct copy *c, struct tree *t, int fd, int dir, const char *name,
+                 const char *from_name)
 {
     bool made = false;
-    int out = make_dir(dir, name, &made);
+    int out = make_dir(c, dir, name, &made);
     if (out < 0) {
         fd_close(&fd);
         return out;
@@ -277,16 +288,17 @@ static int tree_entry(struct copy *c, struct tree *t)
         return fd == -ENXIO ? COPY_UNSUPPORTED : fd;
     if (fstat(fd, &st) < 0)
         return -errno;
+    int rc = check_mount(c, l->dir.fd, fd);
+    if (rc < 0)
+        return rc;
     if (S_ISREG(st.st_mode))
         return copy_file_to(c, fd, &st, out, name);
     if (!S_ISDIR(st.st_mode))
         return COPY_UNSUPPORTED;
     if (is_ancestor(t, &st))
         return linked ? -ELOOP : COPY_SAME;
-    if (c->base->no_xdev && st.st_dev != l->dir.dev)
-        return -EXDEV;
     l->pinned = linked;
-    int rc = enter(t, fd_take(&fd), out, name, name);
+    rc = enter(c, t, fd_take(&fd), out, name, name);
     if (rc < 0 && t->depth > 0)
         tree_level(t)->pinned = false;
     return rc;
@@ -295,7 +307,7 @@ static int tree_entry(struct copy *c, struct tree *t)
 static int copy_tree(struct copy *c, int fd, const struct resolve_place *to)
 {
     TREE_AUTO t = TREE_INIT;
-    int rc = enter(&t, fd, to->dir, to->name, "");
+    int rc = enter(c, &t, fd, to->dir, to->name, "");
     while (rc == 0 && t.depth > 0) {
         struct tree_level *l = tree_level(&t);
         if (l->next < l->names.count) {

@@ -10,6 +10,8 @@ struct copy {
     const struct resolve_base *base; /* of the source; borrowed; for links that are followed */
     struct cordon_root_cp_options options;
     bool locked; /* the caller holds the writer's lock of the one name that is replaced */
+    bool moving; /* the source goes afterwards: what is made is new (else -EEXIST), our own until it is complete,
+                    and gets the owner, the attributes and the ACL as well, as far as they can be given */
     struct copier copier;
     uint64_t entries, bytes;
     struct buf where; /* beneath the source: what failed */

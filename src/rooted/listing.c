@@ -175,7 +175,8 @@ static int walk_entry(struct listing *l, struct tree *t, const char *parent, siz
     /* Gone, replaced by a link, or closed to us: shown, but not entered. */
     if (fd == -ENOENT || fd == -ENOTDIR || fd == -ELOOP || fd == -EACCES)
         return 0;
-    return fd < 0 ? fd : tree_enter(t, fd, -1, name);
+    int rc = fd < 0 ? fd : tree_enter(t, fd, -1, name);
+    return rc == -EXDEV ? 0 : rc; /* a mount, likewise */
 }
 
 static char *parent_path(struct listing *l, const struct call *c, const struct target *t,

@@ -122,14 +122,15 @@ static int rename_noreplace(const struct renaming *r)
     return rename_noreplace_by_hand(r);
 }
 
-static int remove_any(int dir, const char *name)
+static int remove_any(const struct cordon_root *root, int dir, const char *name)
 {
     BUF_AUTO where = BUF_INIT(64u << 20);
     const char *syscall = "";
     struct remove_progress progress = {.call = NULL};
     if (unlinkat(dir, name, 0) == 0)
         return 0;
-    return errno == EISDIR ? remove_tree(dir, name, false, &progress, &where, &syscall) : -errno;
+    const bool no_xdev = (root->flags & CORDON_ROOT_NO_XDEV) != 0;
+    return errno == EISDIR ? remove_tree(dir, name, no_xdev, &progress, &where, &syscall) : -errno;
 }
 
 /* On a file system that cannot swap: what is there is set aside, and removed when the other is in its place. */
@@ -147,7 +148,7 @@ static int replace_by_hand(const struct cordon_root *root, const struct resolve_
         renameat(to->dir, aside, to->dir, to->name);
         return rc;
     }
-    return remove_any(to->dir, aside);
+    return remove_any(root, to->dir, aside);
 }
 
 /* Replaces whatever is at the destination, full directories included. */
@@ -160,7 +161,7 @@ static int rename_over(struct cordon_root *root, const struct renaming *r)
         return rc;
     /* Swapped in one step; then what was there is removed under the old name. */
     if (sys_renameat2(from->dir, from->name, to->dir, to->name, SYS_RENAME_EXCHANGE) == 0)
-        return remove_any(from->dir, from->name);
+        return remove_any(root, from->dir, from->name);
     return errno != EINVAL && errno != ENOSYS ? -errno : replace_by_hand(root, from, to);
 }
 
@@ -190,10 +191,10 @@ static int move_across(const struct call *c, struct renaming *r, bool overwrite)
     if (rc == 0)
         rc = write_sync_names(c->root, beside.dir); /* before the other one is gone */
     if (rc < 0) {
-        remove_any(beside.dir, beside.name);
+        remove_any(c->root, beside.dir, beside.name);
         return rc;
     }
-    return remove_any(r->from_place.dir, r->from_place.name);
+    return remove_any(c->root, r->from_place.dir, r->from_place.name);
 }
 
 /* What is to be replaced must not hold what replaces it: both would be gone. */

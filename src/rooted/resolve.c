@@ -106,6 +106,34 @@ static int mount_of(int fd, uint64_t *out)
     return 0;
 }
 
+int resolve_same_mount(int dir, int fd)
+{
+    uint64_t above = 0;
+    uint64_t here = 0;
+    int rc = mount_of(dir, &above);
+    if (rc == 0)
+        rc = mount_of(fd, &here);
+    return rc < 0 ? rc : here != above ? -EXDEV : 0;
+}
+
+/*
+ * Whether there is something of that name, and what. A name that cannot be looked at is not one that
+ * is missing: who removes what is there would be told that it is gone.
+ */
+static int look_at_name(const struct resolve_base *base, int dir, struct resolve_place *out)
+{
+    out->exists = false;
+    if (out->name[0] == '\0')
+        return 0;
+    if (fstatat(dir, out->name, &out->st, AT_SYMLINK_NOFOLLOW) < 0)
+        return errno == ENOENT ? 0 : -errno;
+    out->exists = true;
+    if (!base->no_xdev)
+        return 0;
+    FD_AUTO fd = openat(dir, out->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    return fd < 0 ? -errno : resolve_same_mount(dir, fd);
+}
+
 static int start(struct walk *w, const struct resolve_base *base, const char *name)
 {
     size_t len = strlen(name);
@@ -352,8 +380,9 @@ static int walk_place(struct walk *w, bool follow_leaf, struct resolve_place *ou
         rc = leaf_of(w, out->name);
     if (rc < 0)
         return rc;
-    out->exists = out->name[0] != '\0' &&
-                  fstatat(w->fd, out->name, &out->st, AT_SYMLINK_NOFOLLOW) == 0;
+    rc = look_at_name(w->base, w->fd, out);
+    if (rc < 0)
+        return rc;
     if (follow_leaf && out->exists && S_ISLNK(out->st.st_mode))
         return -EAGAIN;
     if (!out->exists && w->weak)
@@ -489,9 +518,9 @@ int resolve_place(const struct resolve_base *base, const char *name, bool follow
     out->dir = dir;
     out->owned = parent_len > 0;
     memcpy(out->name, leaf, leaf_len + 1);
-    out->exists = leaf_len > 0 && fstatat(dir, leaf, &out->st, AT_SYMLINK_NOFOLLOW) == 0;
-    if (!follow_leaf || !out->exists || !S_ISLNK(out->st.st_mode))
-        return 0;
+    int rc = look_at_name(base, dir, out);
+    if (rc < 0 || !follow_leaf || !out->exists || !S_ISLNK(out->st.st_mode))
+        return rc;
     resolve_place_release(out);
     return walk(base, name, &req);
 }

@@ -67,6 +67,29 @@ EVERYWHERE(removes_files_lists_and_trees)
     CHECK(!host_exists(host(f, form, "a")));
 }
 
+/* A directory that may not be searched: what is in it is not known to be missing. */
+TEST(tells_what_it_cannot_see_from_what_is_missing)
+{
+    if (geteuid() == 0 && (setgid(1500) < 0 || setuid(1500) < 0))
+        test_skip("cannot become an ordinary user");
+    FOR_EACH_MODE(flags)
+    {
+        struct fixture f;
+        fixture_open(&f, flags | CORDON_ROOT_ALLOW_HARDLINK);
+        host_mkdir(host(&f, forms, "d"));
+        host_write(host(&f, forms, "d/x"), "X");
+        CHECK(chmod(host(&f, forms, "d"), 0600) == 0);
+        FAILS(&f, rm(&f, "d/x", false, true), "EACCES");
+        FAILS(&f, rm(&f, "d/x", false, false), "EACCES");
+        FAILS(&f, cordon_root_move(f.root, "d/x", "y", false, &f.err), "EACCES");
+        FAILS(&f, cordon_root_link(f.root, "d/x", "y", &f.err), "EACCES");
+        FAILS(&f, cordon_root_cp(f.root, "d/x", "y", NULL, &f.err), "EACCES");
+        CHECK(chmod(host(&f, forms, "d"), 0700) == 0);
+        CHECK_HOST(host(&f, forms, "d/x"), "X");
+        fixture_close(&f);
+    }
+}
+
 EVERYWHERE(renames_and_moves)
 {
     host_write(host(f, form, "a"), "A");
