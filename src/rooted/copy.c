@@ -20,6 +20,12 @@ void copy_release(struct copy *c)
     buf_free(&c->source_name);
 }
 
+const char *copy_failed_at(struct copy *c)
+{
+    const char *below = c->where.len > 0 ? buf_string(&c->where) : NULL;
+    return below != NULL ? below : "";
+}
+
 static int step(struct copy *c, uint64_t bytes)
 {
     c->entries++;

@@ -30,6 +30,9 @@ void copy_release(struct copy *c);
 /* `from` may be a link only if options.dereference is not set. 0 or a negative number. */
 int copy_entry(struct copy *c, const struct resolve_place *from, const struct resolve_place *to);
 
+/* What is below the source that it failed at; "" is the source itself. Owned by the copy. */
+const char *copy_failed_at(struct copy *c);
+
 /* Content and permission bits of one open file to a place, replacing what is there; in place where
  * it cannot be replaced. */
 int copy_file_to(struct copy *c, int from, const struct stat *st, int dir, const char *name);
