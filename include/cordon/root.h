@@ -215,7 +215,10 @@ int cordon_root_rmdir(struct cordon_root *root, const char *path, bool recursive
 int cordon_root_unlink(struct cordon_root *root, const char *path, struct cordon_root_error *err);
 int cordon_root_rename(struct cordon_root *root, const char *from, const char *to,
                        struct cordon_root_error *err);
-/* A directory is not replaced by what lies in it (ENOTEMPTY). To another mount: a copy, then a removal. */
+/*
+ * A directory is not replaced by what lies in it (ENOTEMPTY). To another mount: a copy, with owner,
+ * attributes and ACL as far as they can be given, then a removal.
+ */
 int cordon_root_move(struct cordon_root *root, const char *from, const char *to, bool overwrite,
                      struct cordon_root_error *err);
 int cordon_root_link(struct cordon_root *root, const char *existing, const char *path,

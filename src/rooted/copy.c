@@ -35,23 +35,35 @@ static int step(struct copy *c, uint64_t bytes)
     return c->options.progress(c->options.user, c->entries, c->bytes) != 0 ? -ECANCELED : 0;
 }
 
-/* After its content: permission bits and, if asked, times. Set-id bits are not copied. */
-static int finish_file(struct copy *c, int64_t bytes, const struct stat *st, int to)
+/* Who may do what with it, by best effort: not every file system knows all of it. No set-id bits. */
+static void give_rights(const struct copy *c, int from, const struct stat *st, int to, mode_t bits)
+{
+    struct stat now;
+    if (c->moving)
+        (void)descriptor_copy_metadata(from, st, to);
+    if (fstat(to, &now) == 0 && (now.st_mode & 07777) != (st->st_mode & bits))
+        (void)!fchmod(to, st->st_mode & bits);
+}
+
+static int give_times(const struct copy *c, const struct stat *st, int to)
+{
+    const struct timespec times[2] = {st->st_atim, st->st_mtim};
+    return c->options.preserve_timestamps && futimens(to, times) < 0 ? -errno : 0;
+}
+
+/* After its content. */
+static int finish_file(struct copy *c, int64_t bytes, int from, const struct stat *st, int to)
 {
     if (bytes < 0)
         return (int)bytes;
-    struct stat now;
-    if (fstat(to, &now) == 0 && ((now.st_mode ^ st->st_mode) & 0777) != 0)
-        (void)!fchmod(to, st->st_mode & 0777); /* best effort, as the contract says */
-    const struct timespec times[2] = {st->st_atim, st->st_mtim};
-    if (c->options.preserve_timestamps && futimens(to, times) < 0)
-        return -errno;
-    return step(c, (uint64_t)bytes);
+    give_rights(c, from, st, to, 0777);
+    int rc = give_times(c, st, to);
+    return rc < 0 ? rc : step(c, (uint64_t)bytes);
 }
 
 static int fill_file(struct copy *c, int from, const struct stat *st, int to)
 {
-    return finish_file(c, copier_copy(&c->copier, from, st, to), st, to);
+    return finish_file(c, copier_copy(&c->copier, from, st, to), from, st, to);
 }
 
 int copy_file_into(struct copy *c, int from, const struct stat *st, int to)
@@ -59,7 +71,7 @@ int copy_file_into(struct copy *c, int from, const struct stat *st, int to)
     pthread_mutex_lock(&c->root->in_place);
     const int64_t bytes = copier_copy_over(&c->copier, from, st, to);
     pthread_mutex_unlock(&c->root->in_place);
-    int rc = finish_file(c, bytes, st, to);
+    int rc = finish_file(c, bytes, from, st, to);
     return rc < 0 ? rc : write_sync(c->root, to);
 }
 
@@ -140,10 +152,10 @@ int copy_file_to(struct copy *c, int from, const struct stat *st, int dir, const
     RACE_POINT("copy target");
     FD_AUTO fd = openat(dir, name,
                         O_WRONLY | O_CREAT | GUARD(copy_target, O_EXCL) | O_CLOEXEC,
-                        st->st_mode & 0777);
+                        st->st_mode & (c->moving ? 0700 : 0777));
     if (fd >= 0)
         return fill_new(c, from, st, dir, name, &fd);
-    if (errno != EEXIST)
+    if (errno != EEXIST || c->moving)
         return -errno;
     struct stat old;
     if (fstatat(dir, name, &old, AT_SYMLINK_NOFOLLOW) < 0)
@@ -167,7 +179,7 @@ static int copy_link(struct copy *c, int from_dir, const char *from, int dir, co
     text[len] = '\0';
     if (symlinkat(text, dir, name) == 0)
         return step(c, 0);
-    if (errno != EEXIST)
+    if (errno != EEXIST || c->moving)
         return -errno;
     struct stat old;
     struct stat st;
@@ -212,11 +224,10 @@ static int make_dir(const struct copy *c, int dir, const char *name, bool *made)
 static int finish_dir(struct copy *c, const struct tree_level *l)
 {
     if (l->made)
-        (void)!fchmod(l->out.fd, l->st.st_mode & 01777); /* what all may write to may be sticky */
-    const struct timespec times[2] = {l->st.st_atim, l->st.st_mtim};
-    if (c->options.preserve_timestamps && futimens(l->out.fd, times) < 0)
-        return -errno;
-    int rc = write_sync_names(c->root, l->out.fd);
+        give_rights(c, l->dir.fd, &l->st, l->out.fd, 01777); /* what all may write to may be sticky */
+    int rc = give_times(c, &l->st, l->out.fd);
+    if (rc == 0)
+        rc = write_sync_names(c->root, l->out.fd);
     return rc < 0 ? rc : step(c, 0);
 }
 

@@ -181,6 +181,7 @@ static int move_across(const struct call *c, struct renaming *r, bool overwrite,
         .root = c->root,
         .base = &r->from.base,
         .options = {.size = sizeof copy.options, .recursive = true, .preserve_timestamps = true},
+        .moving = true,
         .where = BUF_INIT(64u << 20),
         .source_name = BUF_INIT(PATH_MAX)};
     rc = copy_entry(&copy, &r->from_place, &beside);
