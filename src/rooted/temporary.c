@@ -9,10 +9,12 @@
 
 #include "base/fd.h"
 #include "rooted/names.h"
+#include "rooted/remove.h"
 #include "rooted/tree.h"
 
 #define ATTEMPTS_MAX 128
 #define LEFT_BEHIND_SECONDS 600 /* nobody writes what is in memory already for so long */
+#define TREE_TIMES 144 /* a day: a tree grows for long without a change of its top */
 
 #ifdef CORDON_ROOTED_TEST
 long temporary_left_behind_seconds = LEFT_BEHIND_SECONDS;
@@ -66,14 +68,28 @@ int temporary_pick(const struct cordon_root *root, int dir, char name[TEMPORARY_
     return fd < 0 ? fd : unlinkat(dir, name, 0) < 0 ? -errno : 0;
 }
 
+/* Under another name first: should somebody be at work on it after all, he fails before he removes the source. */
+static bool sweep_tree(const struct cordon_root *root, int dir, const char *name)
+{
+    char aside[TEMPORARY_NAME_MAX];
+    BUF_AUTO where = BUF_INIT(64u << 20);
+    const char *syscall = "";
+    struct remove_progress progress = {.call = NULL};
+    return temporary_pick(root, dir, aside) == 0 && renameat(dir, name, dir, aside) == 0 &&
+           remove_tree(dir, aside, true, &progress, &where, &syscall) == 0;
+}
+
 bool temporary_sweep(const struct cordon_root *root, int dir, const char *name)
 {
     struct stat st;
     if ((root->flags & CORDON_ROOT_READONLY) != 0 ||
-        fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode) ||
-        time(NULL) - st.st_ctime < temporary_left_behind_seconds)
+        fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return false;
-    return unlinkat(dir, name, 0) == 0;
+    const time_t age = time(NULL) - st.st_ctime;
+    if (S_ISDIR(st.st_mode))
+        return age >= temporary_left_behind_seconds * TREE_TIMES && sweep_tree(root, dir, name);
+    return (S_ISREG(st.st_mode) || S_ISLNK(st.st_mode)) && age >= temporary_left_behind_seconds &&
+           unlinkat(dir, name, 0) == 0;
 }
 
 bool temporary_sweep_all(const struct cordon_root *root, int dir, const char *name)
