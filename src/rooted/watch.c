@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/text.h"
 #include "rooted/descriptor.h"
 #include "rooted/meta.h"
 #include "rooted/names.h"
@@ -553,8 +554,11 @@ int cordon_root_watch_next(struct cordon_root_watch *w, int timeout_ms,
             wait = TOP_CHECK_MS;
         struct pollfd fds[2] = {{.fd = w->inotify_fd, .events = POLLIN},
                                 {.fd = w->end_fd, .events = POLLIN}};
-        if (poll(fds, 2, wait < 0 ? -1 : (int)wait) < 0 && errno != EINTR)
-            return -errno;
+        if (poll(fds, 2, wait < 0 ? -1 : (int)wait) < 0 && errno != EINTR) {
+            const struct call c = {.root = w->root, .method = "watch", .err = err};
+            return call_fail_code(&c, NULL, text_errno_name(errno), errno, "poll", "%s: the watch failed",
+                                  text_errno_name(errno));
+        }
     }
 }
 
