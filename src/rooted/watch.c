@@ -15,6 +15,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "rooted/descriptor.h"
+#include "rooted/guard.h"
 #include "rooted/meta.h"
 #include "rooted/names.h"
 #include "rooted/patch.h"
@@ -27,6 +28,7 @@
 #define QUEUE_DEFAULT 2048
 #define NAMES_MAX ((size_t)1 << 20)
 #define BUCKETS 4096
+#define READS_MAX 64 /* in one go, more than the kernel queues: who changes things without end keeps nobody here */
 #define PATCH_UNITS_MAX 1000000
 #define MASK                                                                             \
     (IN_CREATE | IN_DELETE | IN_MODIFY | IN_ATTRIB | IN_CLOSE_WRITE | IN_MOVED_FROM |    \
@@ -399,8 +401,10 @@ static void handle(struct cordon_root_watch *w, const struct inotify_event *e, u
 static void drain(struct cordon_root_watch *w, uint64_t now)
 {
     _Alignas(struct inotify_event) char buf[16384];
-    ssize_t got;
-    while (!w->finished && (got = read(w->inotify_fd, buf, sizeof buf)) > 0) {
+    ssize_t got = 1;
+    for (int i = 0; i < READS_MAX && !w->finished && got > 0; i++) {
+        RACE_POINT("drain");
+        got = read(w->inotify_fd, buf, sizeof buf);
         for (ssize_t at = 0; at < got;) {
             const struct inotify_event *e = (const struct inotify_event *)(const void *)(buf + at);
             at += (ssize_t)(sizeof *e + e->len);
