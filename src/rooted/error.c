@@ -216,6 +216,20 @@ int call_fail_below(const struct call *c, const struct target *culprit, const st
     return finish(c, e, culprit->request, rc);
 }
 
+int call_fail_watch(const struct call *c, const struct target *t, int rc)
+{
+    char path[PATH_MAX + 64];
+    if (rc != -ENOSPC && rc != -EMFILE)
+        return call_fail(c, t, "watch", rc);
+    call_show(c, t, "", path, sizeof path);
+    if (rc == -ENOSPC) /* as Node has it */
+        return call_fail_code(c, t, "ENOSPC", ENOSPC, "watch",
+                              "ENOSPC: System limit for number of file watchers reached, watch '%s'", path);
+    return call_fail_code(c, t, "EMFILE", EMFILE, "watch",
+                          "EMFILE: too many open files, or watches of this user (fs.inotify.max_user_instances), "
+                          "watch '%s'", path);
+}
+
 int call_fail_code(const struct call *c, const struct target *t, const char *code, int errnum,
                    const char *syscall, const char *fmt, ...)
 {

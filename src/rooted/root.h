@@ -145,6 +145,9 @@ int call_fail_pair(const struct call *c, const struct target *culprit, const str
 int call_fail_below(const struct call *c, const struct target *culprit, const struct target *from,
                     const struct target *to, const char *below, const char *syscall, int rc);
 
+/* What could not be watched; the limits on that have other names than their numbers say. */
+int call_fail_watch(const struct call *c, const struct target *t, int rc);
+
 /* What errors call the entry `below` a target, "" being itself; cut if it does not fit. */
 void call_show(const struct call *c, const struct target *t, const char *below, char *out, size_t size);
 

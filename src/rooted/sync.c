@@ -316,7 +316,7 @@ int cordon_root_sync_fs_watch(struct cordon_root *root, const char *path, bool a
     if (rc == 0)
         expire(root->sync_state, now);
     pthread_mutex_unlock(&root->lock);
-    return rc < 0 ? call_fail(&c, &t, "watch", rc) : 0;
+    return rc < 0 ? call_fail_watch(&c, &t, rc) : 0;
 }
 
 /* ---- events ---- */

@@ -515,7 +515,7 @@ int cordon_root_watch_open(struct cordon_root *root, const char *path,
     rc = arm(w, &c, &t);
     if (rc < 0) {
         cordon_root_watch_close(w);
-        return call_fail(&c, &t, "watch", rc);
+        return call_fail_watch(&c, &t, rc);
     }
     *out = w;
     return 0;

@@ -1,6 +1,7 @@
 /* Events, in the order the contract demands. Waits end when the event comes, not by the clock. */
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -388,6 +389,31 @@ TEST(tells_and_ends_while_somebody_changes_things_without_end)
         next(&f, w, -1);
     guard_hook = NULL;
     cordon_root_watch_close(w);
+    fixture_close(&f);
+}
+
+static bool set_limit(const char *name, const char *value)
+{
+    FILE *file = fopen(text("/proc/sys/user/%s", name), "w");
+    const bool written = file != NULL && fputs(value, file) >= 0;
+    return file != NULL && fclose(file) == 0 && written;
+}
+
+TEST(says_which_limit_on_watches_is_reached)
+{
+    struct fixture f;
+    struct cordon_root_watch *w = NULL;
+    fixture_open(&f, 0);
+    if (unshare(CLONE_NEWUSER) < 0 || !set_limit("max_inotify_watches", "0")) {
+        host_remove(f.dir);
+        test_skip("needs a user namespace, whose limits are its own");
+    }
+    FAILS(&f, cordon_root_watch_open(f.root, "a", NULL, &w, &f.err), "ENOSPC");
+    CHECK_STR(f.err.message, "ENOSPC: System limit for number of file watchers reached, watch 'a'");
+    CHECK(set_limit("max_inotify_instances", "0"));
+    FAILS(&f, cordon_root_watch_open(f.root, "a", NULL, &w, &f.err), "EMFILE");
+    CHECK(strstr(f.err.message, "fs.inotify.max_user_instances") != NULL);
+    FAILS(&f, cordon_root_sync_fs_watch(f.root, "a", true, &f.err), "EMFILE");
     fixture_close(&f);
 }
 
