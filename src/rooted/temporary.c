@@ -13,6 +13,7 @@
 #include "rooted/tree.h"
 
 #define ATTEMPTS_MAX 128
+#define DIGITS 16
 #define LEFT_BEHIND_SECONDS 600 /* nobody writes what is in memory already for so long */
 #define TREE_TIMES 144 /* a day: a tree grows for long without a change of its top */
 
@@ -22,9 +23,12 @@ long temporary_left_behind_seconds = LEFT_BEHIND_SECONDS;
 #define temporary_left_behind_seconds LEFT_BEHIND_SECONDS
 #endif
 
+/* In full: a file of somebody who took the prefix alone would vanish from listings, copies and then the disk. */
 bool temporary_is(const char *name)
 {
-    return strncmp(name, TEMPORARY_PREFIX, sizeof TEMPORARY_PREFIX - 1) == 0;
+    const char *digits = name + sizeof TEMPORARY_PREFIX - 1;
+    return strncmp(name, TEMPORARY_PREFIX, sizeof TEMPORARY_PREFIX - 1) == 0 &&
+           strspn(digits, "0123456789abcdef") == DIGITS && digits[DIGITS] == '\0';
 }
 
 /*
@@ -40,12 +44,12 @@ static uint64_t number(const struct cordon_root *root, int attempt)
     return x ^ (x >> 31);
 }
 
-/* The prefix and 16 hex digits; many times cheaper than printf. */
+/* The prefix and hex digits; many times cheaper than printf. */
 static void make_name(uint64_t digits, char name[TEMPORARY_NAME_MAX])
 {
     memcpy(name, TEMPORARY_PREFIX, sizeof TEMPORARY_PREFIX - 1);
     char *p = name + sizeof TEMPORARY_PREFIX - 1;
-    for (int shift = 60; shift >= 0; shift -= 4)
+    for (int shift = 4 * (DIGITS - 1); shift >= 0; shift -= 4)
         *p++ = "0123456789abcdef"[digits >> shift & 15];
     *p = '\0';
 }

@@ -201,7 +201,7 @@ TEST(sweeps_nothing_through_a_readonly_root_and_nothing_young)
     struct fixture f;
     fixture_open(&f, CORDON_ROOT_READONLY);
     host_mkdir(host(&f, forms, "d"));
-    host_write(host(&f, forms, "d/" TEMPORARY_PREFIX "x"), "left");
+    host_write(host(&f, forms, "d/" TEMPORARY_PREFIX "0123456789abcdef"), "left");
     host_write(host(&f, forms, "d/file"), "x");
     temporary_left_behind_seconds = AT_ONCE;
     CHECK_INT(count_shown(&f), 1);

@@ -4,6 +4,7 @@
 
 #include "fixture.h"
 #include "harness.h"
+#include "rooted/temporary.h"
 
 EVERYWHERE(makes_and_removes_directories)
 {
@@ -144,6 +145,27 @@ EVERYWHERE(replaces_no_directory_by_what_lies_in_it)
     }
     WORKS(f, cordon_root_move(f->root, at(form, "d"), at(form, "d"), true, &f->err));
     CHECK_HOST(host(f, form, "d/file"), "F");
+}
+
+EVERYWHERE(takes_no_file_for_its_own_that_only_begins_alike)
+{
+    static const char *const names[] = {".cordon-tmp-", ".cordon-tmp-notes", ".cordon-tmp-0123456789ABCDEF",
+                                        ".cordon-tmp-0123456789abcdef0"};
+    const struct cordon_root_cp_options o = {.size = sizeof o, .recursive = true};
+    struct cordon_root_entries l;
+    host_mkdir(host(f, form, "d"));
+    for (size_t i = 0; i < 4; i++)
+        host_write(host(f, form, text("d/%s", names[i])), "mine");
+    temporary_left_behind_seconds = -1;
+    WORKS(f, cordon_root_get_listing(f->root, at(form, "d"), &l, &f->err));
+    CHECK_INT(l.count, 4);
+    cordon_root_entries_free(&l);
+    WORKS(f, cordon_root_cp(f->root, at(form, "d"), at(form, "e"), &o, &f->err));
+    for (size_t i = 0; i < 4; i++) {
+        CHECK_HOST(host(f, form, text("d/%s", names[i])), "mine");
+        CHECK_HOST(host(f, form, text("e/%s", names[i])), "mine");
+    }
+    FAILS(f, cordon_root_rmdir(f->root, at(form, "d"), false, &f->err), "ENOTEMPTY");
 }
 
 EVERYWHERE(lists_directories)
