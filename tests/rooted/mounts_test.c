@@ -287,3 +287,28 @@ TEST(copies_and_lists_nothing_of_a_mount_that_it_may_not_enter)
     CHECK_INT(entries(&f, "t"), 2);
     close_bound(&f);
 }
+
+/* A file whose size says 0 although there is something to read, as all of /proc. */
+TEST(copies_what_has_no_size)
+{
+    struct fixture f;
+    struct stat st;
+    open_mounted(&f);
+    host_write(host(&f, forms, "type"), "");
+    CHECK(mount("/proc/sys/kernel/ostype", host(&f, forms, "type"), NULL, MS_BIND, NULL) == 0);
+    CHECK(stat(host(&f, forms, "type"), &st) == 0 && st.st_size == 0); /* the control */
+    CHECK_CONTENT(&f, "type", "Linux\n");
+    host_write(host(&f, forms, "old"), "old content");
+    WORKS(&f, cordon_root_copy_file(f.root, "type", "new", &f.err));
+    WORKS(&f, cordon_root_copy_file(f.root, "type", "old", &f.err));
+    CHECK_HOST(host(&f, forms, "new"), "Linux\n");
+    CHECK_HOST(host(&f, forms, "old"), "Linux\n");
+    host_write(host(&f, forms, "linked"), "old content");
+    CHECK(link(host(&f, forms, "linked"), host(&f, forms, "other")) == 0);
+    f.options.flags = CORDON_ROOT_ALLOW_HARDLINK; /* in place */
+    fixture_reopen(&f);
+    WORKS(&f, cordon_root_copy_file(f.root, "type", "linked", &f.err));
+    CHECK_HOST(host(&f, forms, "other"), "Linux\n");
+    CHECK(umount2(host(&f, forms, "type"), MNT_DETACH) == 0);
+    close_mounted(&f);
+}
