@@ -90,8 +90,9 @@ bool temporary_sweep(const struct cordon_root *root, int dir, const char *name)
         fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return false;
     const time_t age = time(NULL) - st.st_ctime;
-    if (S_ISDIR(st.st_mode))
-        return age >= temporary_left_behind_seconds * TREE_TIMES && sweep_tree(root, dir, name);
+    if (S_ISDIR(st.st_mode)) /* of our own: who renamed somebody else's directory could not have emptied it */
+        return st.st_uid == geteuid() && age >= temporary_left_behind_seconds * TREE_TIMES &&
+               sweep_tree(root, dir, name);
     return (S_ISREG(st.st_mode) || S_ISLNK(st.st_mode)) && age >= temporary_left_behind_seconds &&
            unlinkat(dir, name, 0) == 0;
 }

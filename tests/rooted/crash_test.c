@@ -196,6 +196,26 @@ TEST(leaves_the_tree_here_or_there_wherever_a_move_to_another_mount_is_killed)
     fixture_close(&f);
 }
 
+/* Renamed by somebody who may write to the directory above it, and not to this one. */
+TEST(sweeps_no_tree_of_another)
+{
+    struct fixture f;
+    if (geteuid() != 0)
+        test_skip("needs root, who can give files away");
+    fixture_open(&f, 0);
+    host_mkdir(host(&f, forms, "d"));
+    host_mkdir(host(&f, forms, "d/" TEMPORARY_PREFIX "0123456789abcdef"));
+    host_write(host(&f, forms, "d/" TEMPORARY_PREFIX "0123456789abcdef/x"), "X");
+    temporary_left_behind_seconds = AT_ONCE;
+    CHECK(chown(host(&f, forms, "d/" TEMPORARY_PREFIX "0123456789abcdef"), 1234, 1234) == 0);
+    CHECK_INT(count_shown(&f), 0);
+    CHECK_HOST(host(&f, forms, "d/" TEMPORARY_PREFIX "0123456789abcdef/x"), "X");
+    CHECK(chown(host(&f, forms, "d/" TEMPORARY_PREFIX "0123456789abcdef"), 0, 0) == 0);
+    CHECK_INT(count_shown(&f), 0);
+    CHECK_INT(count_host(host(&f, forms, "d")), 0);
+    fixture_close(&f);
+}
+
 TEST(sweeps_nothing_through_a_readonly_root_and_nothing_young)
 {
     struct fixture f;
