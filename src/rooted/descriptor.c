@@ -153,6 +153,9 @@ static bool clone_file(struct copier *c, int from, int to)
 static int64_t copy_unsized(struct copier *c, int from, int to)
 {
     struct stat copied;
+    char first;
+    if (pread(from, &first, 1, 0) == 0)
+        return 0; /* mostly */
     int rc = plain_copy(c, from, to, 0, UNSIZED_MAX);
     if (rc == 0 && fstat(to, &copied) < 0)
         rc = -errno;
