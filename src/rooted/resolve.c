@@ -344,6 +344,8 @@ static int walk_open(struct walk *w, int flags, mode_t mode)
     RACE_POINT("open leaf");
     int fd = openat(w->fd, leaf[0] != '\0' ? leaf : ".",
                     flags | GUARD(walk_final, O_NOFOLLOW) | O_CLOEXEC, mode);
+    if (fd < 0 && errno == EAGAIN)
+        return -EBUSY; /* somebody holds a lease on it, and is asked to give it back */
     if (fd < 0 && errno == ELOOP && (flags & O_NOFOLLOW) == 0)
         return -EAGAIN; /* a link took its place after the look */
     if (fd < 0 && errno == ENOTDIR && (flags & O_NOFOLLOW) == 0) {
@@ -470,7 +472,7 @@ static int open_unsafe(const struct resolve_base *base, const char *name, int fl
     do
         fd = openat(base->fd, *name != '\0' ? name : ".", flags | O_CLOEXEC, mode);
     while (fd < 0 && errno == EINTR);
-    return fd >= 0 ? fd : -errno;
+    return fd >= 0 ? fd : errno == EAGAIN ? -EBUSY : -errno; /* a lease, as in walk_open() */
 }
 
 int resolve_open(const struct resolve_base *base, const char *name, int flags, mode_t mode)
