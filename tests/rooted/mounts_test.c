@@ -156,7 +156,7 @@ static void learn_the_name(const char *point)
     DIR *dir = strcmp(point, "commit") == 0 ? opendir(stranger.dir) : NULL;
     for (struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;) {
         if (temporary_is(e->d_name))
-            snprintf(stranger.name, sizeof stranger.name, "%s", e->d_name);
+            snprintf(stranger.name, sizeof stranger.name, "%.63s", e->d_name);
     }
     if (dir != NULL)
         closedir(dir);
