@@ -72,7 +72,7 @@ typedef void cordon_root_denial_fn(void *user, const struct cordon_root_denial *
 
 struct cordon_root_options {
     size_t size;        /* sizeof (struct cordon_root_options) */
-    const char *home;   /* host directory; required */
+    const char *home;   /* host directory; required. A relative one counts from where the root is opened */
     const char *rootfs; /* host directory or NULL */
     const char *scratch;
     const char *scratch_alias;        /* NULL: "/scratch" */
@@ -155,7 +155,10 @@ void cordon_root_entries_free(struct cordon_root_entries *entries);
 int cordon_root_get_listing(struct cordon_root *root, const char *path,
                             struct cordon_root_entries *out, struct cordon_root_error *err);
 
-/* Sorted by bytes. Recursive: `name` is relative to the path, parents come before children. */
+/*
+ * Sorted by bytes. Recursive: `name` is relative to the path, parents come before children; a directory that
+ * cannot be entered is shown without what is in it, and so is one so deep that nothing in it can be named.
+ */
 int cordon_root_readdir(struct cordon_root *root, const char *path, bool recursive,
                         struct cordon_root_entries *out, struct cordon_root_error *err);
 
@@ -212,7 +215,10 @@ int cordon_root_rmdir(struct cordon_root *root, const char *path, bool recursive
 int cordon_root_unlink(struct cordon_root *root, const char *path, struct cordon_root_error *err);
 int cordon_root_rename(struct cordon_root *root, const char *from, const char *to,
                        struct cordon_root_error *err);
-/* A directory is not replaced by what lies in it (ENOTEMPTY). To another mount: a copy, then a removal. */
+/*
+ * A directory is not replaced by what lies in it (ENOTEMPTY). To another mount: a copy, with owner,
+ * attributes and ACL as far as they can be given, then a removal.
+ */
 int cordon_root_move(struct cordon_root *root, const char *from, const char *to, bool overwrite,
                      struct cordon_root_error *err);
 int cordon_root_link(struct cordon_root *root, const char *existing, const char *path,

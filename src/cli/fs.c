@@ -151,8 +151,11 @@ static void put_outcome(const struct fs *fs, int rc, struct buf *out)
 static void explain(const struct settings *s)
 {
     struct stat st;
-    if (stat(s->root.home, &st) < 0 || !S_ISDIR(st.st_mode))
-        fputs("  the directory that --root names does not exist\n", stderr);
+    if (stat(s->root.home, &st) == 0)
+        fputs(S_ISDIR(st.st_mode) ? "" : "  what --root names is not a directory\n", stderr);
+    else
+        fprintf(stderr, "  the directory that --root names %s\n",
+                errno == ENOENT ? "does not exist" : "cannot be reached");
 }
 
 /* The exit status. */
@@ -161,8 +164,8 @@ static int report(struct fs *fs, int rc, const struct settings *s)
     BUF_AUTO text = BUF_INIT((size_t)4 << 30);
     if (rc == FS_USAGE)
         return EXIT_USAGE;
-    if (rc == FS_DONE)
-        return 0;
+    if (rc == FS_DONE || rc == FS_SAID)
+        return rc == FS_DONE ? 0 : EXIT_FAILED;
     if (rc < 0 && !fs->json) {
         buf_printf(&text, "cordon: fs %s: ", fs->method);
         fs_put_line(&text, fs->err.message);

@@ -22,6 +22,7 @@ struct fs {
 
 #define FS_USAGE (-5000) /* the arguments are wrong; said on stderr */
 #define FS_DONE (-5001)  /* the method printed what there is */
+#define FS_SAID (-5002)  /* it could not print it, and that was said */
 
 /* ---- arguments; all return 0, a negative number with fs->err filled, or FS_USAGE ---- */
 
@@ -30,6 +31,15 @@ const char *fs_arg(const struct fs *fs, int i); /* NULL if it is not there */
 
 /* A JSON object or list; NULL in `*out` if the argument is missing. */
 int fs_arg_json(struct fs *fs, int i, enum json_type type, const struct json **out);
+
+/* The options of a method: what is misspelled or of another type would be one that does not hold. */
+struct fs_option {
+    const char *name;
+    enum json_type type; /* JSON_REAL: any number; JSON_NULL: the method looks at it */
+};
+int fs_arg_options(struct fs *fs, int i, const struct fs_option *known, size_t count,
+                   const struct json **out);
+#define FS_KNOWN(list) (list), sizeof(list) / sizeof(list)[0]
 bool fs_flag(const struct json *options, const char *key);
 double fs_number(const struct json *options, const char *key, double otherwise);
 uint64_t fs_whole(double number, uint64_t max); /* rounded down; what is beyond is the bound */

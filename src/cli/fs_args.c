@@ -10,6 +10,7 @@
 #include "cli/input.h"
 
 #define STDIN_MAX ((size_t)2 << 30)
+#define MESSAGE_MAX ((size_t)256 << 20) /* a key is shorter than the command line */
 
 int fs_usage(const struct fs *fs, const char *why)
 {
@@ -46,6 +47,47 @@ int fs_arg_json(struct fs *fs, int i, enum json_type type, const struct json **o
         return fs_usage(fs, type == JSON_OBJECT ? "options must be a JSON object"
                                                 : "expected a JSON list");
     return 0;
+}
+
+static const struct fs_option *find_option(const struct fs_option *known, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(known[i].name, name) == 0)
+            return &known[i];
+    }
+    return NULL;
+}
+
+static bool is_of_type(const struct json *value, enum json_type type)
+{
+    return type == JSON_NULL || value->type == JSON_NULL || value->type == type ||
+           (type == JSON_REAL && value->type == JSON_INT);
+}
+
+static int check_option(const struct fs *fs, const struct fs_option *known, size_t count,
+                        const struct json *value)
+{
+    const struct fs_option *option = find_option(known, count, value->key);
+    if (option != NULL && is_of_type(value, option->type))
+        return 0;
+    BUF_AUTO why = BUF_INIT(MESSAGE_MAX);
+    buf_puts(&why, option == NULL ? "there is no option '" : "option '");
+    text_put(&why, value->key);
+    if (option != NULL)
+        buf_printf(&why, "' must be %s", json_type_name(option->type));
+    for (size_t i = 0; option == NULL && i < count; i++)
+        buf_printf(&why, "%s%s", i == 0 ? "'; allowed: " : ", ", known[i].name);
+    const char *text = buf_string(&why);
+    return fs_usage(fs, text != NULL ? text : "out of memory");
+}
+
+int fs_arg_options(struct fs *fs, int i, const struct fs_option *known, size_t count,
+                   const struct json **out)
+{
+    int rc = fs_arg_json(fs, i, JSON_OBJECT, out);
+    for (const struct json *v = rc == 0 && *out != NULL ? (*out)->first : NULL; rc == 0 && v != NULL; v = v->next)
+        rc = check_option(fs, known, count, v);
+    return rc;
 }
 
 bool fs_flag(const struct json *options, const char *key)

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cli/fs.h"
+#include "cli/message.h"
 
 /* ---- a line of progress on a terminal, for copies and deletes that take long ---- */
 
@@ -211,8 +212,10 @@ static void put_dirent(struct json_writer *w, const struct cordon_root_entry *e,
 
 static int do_readdir(struct fs *fs)
 {
+    static const struct fs_option known[] = {
+        {"recursive", JSON_BOOL}, {"withFileTypes", JSON_BOOL}, {"encoding", JSON_STRING}};
     const struct json *o = NULL;
-    int rc = fs_arg_json(fs, 1, JSON_OBJECT, &o);
+    int rc = fs_arg_options(fs, 1, FS_KNOWN(known), &o);
     if (rc < 0)
         return rc;
     const struct json *encoding = o != NULL ? json_get(o, "encoding") : NULL;
@@ -303,18 +306,20 @@ static int write_file(struct fs *fs)
 
 static int write_file_delta(struct fs *fs)
 {
+    static const struct fs_option known[] = {
+        {"baseContents", JSON_STRING}, {"minLength", JSON_REAL}, {"saveLast", JSON_BOOL}};
     const char *data = NULL;
     size_t len = 0;
     const struct json *o = NULL;
     int rc = fs_arg_data(fs, 1, &data, &len);
     if (rc == 0)
-        rc = fs_arg_json(fs, 2, JSON_OBJECT, &o);
+        rc = fs_arg_options(fs, 2, FS_KNOWN(known), &o);
     if (rc < 0)
         return rc;
     const struct json *base = o != NULL ? json_get(o, "baseContents") : NULL;
-    const bool known = base != NULL && base->type == JSON_STRING;
+    const bool given = base != NULL && base->type == JSON_STRING;
     return cordon_root_write_file_delta(fs->root, fs->args[0], data, len,
-                                        known ? base->text : NULL, known ? base->len : 0,
+                                        given ? base->text : NULL, given ? base->len : 0,
                                         fs_whole(fs_number(o, "minLength", 1024), SIZE_MAX),
                                         fs_flag(o, "saveLast"), &fs->err);
 }
@@ -345,12 +350,13 @@ static int do_utimes(struct fs *fs)
 
 static int do_mkdir(struct fs *fs)
 {
+    static const struct fs_option known[] = {{"recursive", JSON_BOOL}, {"mode", JSON_NULL}};
     const char *arg = fs_arg(fs, 1);
     const struct json *o = NULL;
     uint32_t mode = 0777;
     int rc = 0;
     if (arg != NULL && arg[0] == '{') {
-        rc = fs_arg_json(fs, 1, JSON_OBJECT, &o);
+        rc = fs_arg_options(fs, 1, FS_KNOWN(known), &o);
         const struct json *m = rc == 0 ? json_get(o, "mode") : NULL;
         if (m != NULL && m->type == JSON_INT && m->integer >= 0 && m->integer <= UINT32_MAX)
             mode = (uint32_t)m->integer & 07777;
@@ -365,8 +371,9 @@ static int do_mkdir(struct fs *fs)
 
 static int do_rmdir(struct fs *fs)
 {
+    static const struct fs_option known[] = {{"recursive", JSON_BOOL}};
     const struct json *o = NULL;
-    int rc = fs_arg_json(fs, 1, JSON_OBJECT, &o);
+    int rc = fs_arg_options(fs, 1, FS_KNOWN(known), &o);
     return rc < 0 ? rc : cordon_root_rmdir(fs->root, fs->args[0], fs_flag(o, "recursive"),
                                            &fs->err);
 }
@@ -383,8 +390,9 @@ static int do_rename(struct fs *fs)
 
 static int do_move(struct fs *fs)
 {
+    static const struct fs_option known[] = {{"overwrite", JSON_BOOL}};
     const struct json *o = NULL;
-    int rc = fs_arg_json(fs, 2, JSON_OBJECT, &o);
+    int rc = fs_arg_options(fs, 2, FS_KNOWN(known), &o);
     return rc < 0 ? rc : cordon_root_move(fs->root, fs->args[0], fs->args[1],
                                           fs_flag(o, "overwrite"), &fs->err);
 }
@@ -406,11 +414,16 @@ static int copy_file(struct fs *fs)
 
 static int do_cp(struct fs *fs)
 {
+    /* Links keep their text and clones are made, with the last two and without. */
+    static const struct fs_option known[] = {
+        {"recursive", JSON_BOOL},    {"dereference", JSON_BOOL},        {"force", JSON_BOOL},
+        {"errorOnExist", JSON_BOOL}, {"preserveTimestamps", JSON_BOOL}, {"verbatimSymlinks", JSON_BOOL},
+        {"reflink", JSON_BOOL}};
     const struct json *o = NULL;
     const char *const *from = NULL;
     size_t count = 0;
     bool list = false;
-    int rc = fs_arg_json(fs, 2, JSON_OBJECT, &o);
+    int rc = fs_arg_options(fs, 2, FS_KNOWN(known), &o);
     if (rc == 0)
         rc = fs_arg_paths(fs, 0, &from, &count, &list);
     if (rc < 0 || from == NULL)
@@ -435,11 +448,12 @@ static int do_cp(struct fs *fs)
 
 static int do_rm(struct fs *fs)
 {
+    static const struct fs_option known[] = {{"recursive", JSON_BOOL}, {"force", JSON_BOOL}};
     const struct json *o = NULL;
     const char *const *paths = NULL;
     size_t count = 0;
     bool list = false;
-    int rc = fs_arg_json(fs, 1, JSON_OBJECT, &o);
+    int rc = fs_arg_options(fs, 1, FS_KNOWN(known), &o);
     if (rc == 0)
         rc = fs_arg_paths(fs, 0, &paths, &count, &list);
     if (rc < 0)
@@ -457,7 +471,7 @@ static int do_rm(struct fs *fs)
 
 /* ---- watching: one JSON line for each event, until the watch ends ---- */
 
-static void print_event(struct cordon_root_event *e)
+static int print_event(const struct cordon_root_event *e)
 {
     BUF_AUTO line = BUF_INIT(64u << 20);
     struct json_writer w = JSON_WRITER(&line, 0);
@@ -475,24 +489,29 @@ static void print_event(struct cordon_root_event *e)
     }
     json_end(&w, '}');
     buf_puts(&line, "\n");
-    fwrite(line.data, 1, line.len, stdout);
-    fflush(stdout);
+    return message_print(&line) < 0 ? FS_SAID : 0;
 }
 
 static int do_watch(struct fs *fs)
 {
+    static const struct fs_option known[] = {
+        {"maxQueue", JSON_REAL}, {"overflow", JSON_STRING}, {"closeOnUnlink", JSON_BOOL},
+        {"stats", JSON_BOOL},    {"patch", JSON_BOOL},      {"stabilityThreshold", JSON_REAL},
+        {"pollInterval", JSON_REAL}};
     const struct json *o = NULL;
-    int rc = fs_arg_json(fs, 1, JSON_OBJECT, &o);
+    int rc = fs_arg_options(fs, 1, FS_KNOWN(known), &o);
     if (rc < 0)
         return rc;
     if (fs_number(o, "pollInterval", 0) > 0)
         return fs_usage(fs, "changes are told by the kernel: set pollInterval to 0, or leave it out");
     const struct json *overflow = o != NULL ? json_get(o, "overflow") : NULL;
+    const bool throws = overflow != NULL && overflow->type == JSON_STRING && strcmp(overflow->text, "throw") == 0;
+    if (overflow != NULL && overflow->type == JSON_STRING && !throws && strcmp(overflow->text, "ignore") != 0)
+        return fs_usage(fs, "option 'overflow' must be throw or ignore");
     const struct cordon_root_watch_options options = {
         .size = sizeof options,
         .max_queue = (uint32_t)fs_whole(fs_number(o, "maxQueue", 0), UINT32_MAX),
-        .throw_on_overflow = overflow != NULL && overflow->type == JSON_STRING &&
-                             strcmp(overflow->text, "throw") == 0,
+        .throw_on_overflow = throws,
         .close_on_unlink = fs_flag(o, "closeOnUnlink"),
         .stats = fs_flag(o, "stats"),
         .patch = fs_flag(o, "patch"),
@@ -504,7 +523,7 @@ static int do_watch(struct fs *fs)
     while (rc >= 0 && !cordon_root_watch_done(watch)) {
         rc = cordon_root_watch_next(watch, -1, &event, &fs->err);
         if (rc == 1) {
-            print_event(&event);
+            rc = print_event(&event); /* whoever reads may be gone */
             cordon_root_event_free(&event);
         }
     }

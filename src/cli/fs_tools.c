@@ -4,6 +4,10 @@
 
 #include "cli/fs.h"
 
+static const struct fs_option known[] = {
+    {"options", JSON_ARRAY}, {"linux", JSON_ARRAY},  {"darwin", JSON_ARRAY}, {"timeout", JSON_REAL},
+    {"maxSize", JSON_REAL},  {"cwd", JSON_STRING},   {"pattern", JSON_STRING}};
+
 /* The strings of `options`, and those of `linux`, which are for this platform only. */
 static int option_words(struct fs *fs, const struct json *o, struct cordon_root_tool_options *out)
 {
@@ -12,8 +16,6 @@ static int option_words(struct fs *fs, const struct json *o, struct cordon_root_
     size_t counts[2] = {0, 0};
     for (size_t i = 0; i < 2; i++) {
         const struct json *list = o != NULL ? json_get(o, keys[i]) : NULL;
-        if (list != NULL && list->type != JSON_ARRAY)
-            return fs_usage(fs, "options must be a JSON list");
         int rc = fs_list(fs, list, &lists[i], &counts[i]);
         if (rc < 0)
             return rc;
@@ -89,7 +91,7 @@ int fs_search(struct fs *fs)
 {
     const bool second = strcmp(fs->method, "ripgrep") == 0;
     const struct json *o = NULL;
-    int rc = fs_arg_json(fs, second ? 2 : 1, JSON_OBJECT, &o);
+    int rc = fs_arg_options(fs, second ? 2 : 1, FS_KNOWN(known), &o);
     if (rc < 0)
         return rc;
     const struct json *pattern = o != NULL ? json_get(o, "pattern") : NULL;
@@ -108,7 +110,7 @@ int fs_pack(struct fs *fs)
     size_t count = 0;
     int rc = fs_arg_json(fs, 0, JSON_ARRAY, &list);
     if (rc == 0)
-        rc = fs_arg_json(fs, 1, JSON_OBJECT, &o);
+        rc = fs_arg_options(fs, 1, FS_KNOWN(known), &o);
     if (rc == 0)
         rc = fs_list(fs, list, &args, &count);
     return rc < 0 ? rc : run(fs, args, count, o);

@@ -20,6 +20,12 @@ void copy_release(struct copy *c)
     buf_free(&c->source_name);
 }
 
+const char *copy_failed_at(struct copy *c)
+{
+    const char *below = c->where.len > 0 ? buf_string(&c->where) : NULL;
+    return below != NULL ? below : "";
+}
+
 static int step(struct copy *c, uint64_t bytes)
 {
     c->entries++;
@@ -29,23 +35,35 @@ static int step(struct copy *c, uint64_t bytes)
     return c->options.progress(c->options.user, c->entries, c->bytes) != 0 ? -ECANCELED : 0;
 }
 
-/* After its content: permission bits and, if asked, times. Set-id bits are not copied. */
-static int finish_file(struct copy *c, int64_t bytes, const struct stat *st, int to)
+/* Who may do what with it, by best effort: not every file system knows all of it. No set-id bits. */
+static void give_rights(const struct copy *c, int from, const struct stat *st, int to, mode_t bits)
+{
+    struct stat now;
+    if (c->moving)
+        (void)descriptor_copy_metadata(from, st, to);
+    if (fstat(to, &now) == 0 && (now.st_mode & 07777) != (st->st_mode & bits))
+        (void)!fchmod(to, st->st_mode & bits);
+}
+
+static int give_times(const struct copy *c, const struct stat *st, int to)
+{
+    const struct timespec times[2] = {st->st_atim, st->st_mtim};
+    return c->options.preserve_timestamps && futimens(to, times) < 0 ? -errno : 0;
+}
+
+/* After its content. */
+static int finish_file(struct copy *c, int64_t bytes, int from, const struct stat *st, int to)
 {
     if (bytes < 0)
         return (int)bytes;
-    struct stat now;
-    if (fstat(to, &now) == 0 && ((now.st_mode ^ st->st_mode) & 0777) != 0)
-        (void)!fchmod(to, st->st_mode & 0777); /* best effort, as the contract says */
-    const struct timespec times[2] = {st->st_atim, st->st_mtim};
-    if (c->options.preserve_timestamps && futimens(to, times) < 0)
-        return -errno;
-    return step(c, (uint64_t)bytes);
+    give_rights(c, from, st, to, 0777);
+    int rc = give_times(c, st, to);
+    return rc < 0 ? rc : step(c, (uint64_t)bytes);
 }
 
 static int fill_file(struct copy *c, int from, const struct stat *st, int to)
 {
-    return finish_file(c, copier_copy(&c->copier, from, st, to), st, to);
+    return finish_file(c, copier_copy(&c->copier, from, st, to), from, st, to);
 }
 
 int copy_file_into(struct copy *c, int from, const struct stat *st, int to)
@@ -53,8 +71,14 @@ int copy_file_into(struct copy *c, int from, const struct stat *st, int to)
     pthread_mutex_lock(&c->root->in_place);
     const int64_t bytes = copier_copy_over(&c->copier, from, st, to);
     pthread_mutex_unlock(&c->root->in_place);
-    int rc = finish_file(c, bytes, st, to);
+    int rc = finish_file(c, bytes, from, st, to);
     return rc < 0 ? rc : write_sync(c->root, to);
+}
+
+/* Where no mount may be entered, in what is copied as in what it is copied to. */
+static int check_mount(const struct copy *c, int dir, int fd)
+{
+    return c->base->no_xdev ? resolve_same_mount(dir, fd) : 0;
 }
 
 /* Against a patch of the file that is replaced: it must not be accepted and then put over the copy. */
@@ -96,6 +120,8 @@ static int write_over(struct copy *c, int from, const struct stat *st, int dir, 
     struct stat now;
     FD_AUTO fd = write_open_name(dir, name, O_WRONLY);
     int rc = fd < 0 ? fd : descriptor_regular(fd, &now);
+    if (rc == 0)
+        rc = check_mount(c, dir, fd);
     if (rc < 0)
         return rc;
     if (descriptor_same(&now, st))
@@ -126,10 +152,10 @@ int copy_file_to(struct copy *c, int from, const struct stat *st, int dir, const
     RACE_POINT("copy target");
     FD_AUTO fd = openat(dir, name,
                         O_WRONLY | O_CREAT | GUARD(copy_target, O_EXCL) | O_CLOEXEC,
-                        st->st_mode & 0777);
+                        st->st_mode & (c->moving ? 0700 : 0777));
     if (fd >= 0)
         return fill_new(c, from, st, dir, name, &fd);
-    if (errno != EEXIST)
+    if (errno != EEXIST || c->moving)
         return -errno;
     struct stat old;
     if (fstatat(dir, name, &old, AT_SYMLINK_NOFOLLOW) < 0)
@@ -153,7 +179,7 @@ static int copy_link(struct copy *c, int from_dir, const char *from, int dir, co
     text[len] = '\0';
     if (symlinkat(text, dir, name) == 0)
         return step(c, 0);
-    if (errno != EEXIST)
+    if (errno != EEXIST || c->moving)
         return -errno;
     struct stat old;
     struct stat st;
@@ -180,35 +206,37 @@ static int copy_link(struct copy *c, int from_dir, const char *from, int dir, co
 }
 
 /* Makes the directory, or takes the one that is there; a descriptor for reading. */
-static int make_dir(int dir, const char *name, bool *made)
+static int make_dir(const struct copy *c, int dir, const char *name, bool *made)
 {
+    RACE_POINT("make dir");
     /* Ours alone until it is complete. */
     *made = mkdirat(dir, name, 0700) == 0;
-    if (!*made && errno != EEXIST)
+    if (!*made && (errno != EEXIST || c->moving))
         return -errno;
     RACE_POINT("copy dir");
-    int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | GUARD(copy_dir, O_NOFOLLOW) | O_CLOEXEC);
-    if (fd >= 0)
-        return fd;
-    return errno == ENOTDIR || errno == ELOOP ? COPY_ONTO_OTHER : -errno;
+    FD_AUTO fd = openat(dir, name, O_RDONLY | O_DIRECTORY | GUARD(copy_dir, O_NOFOLLOW) | O_CLOEXEC);
+    if (fd < 0)
+        return errno == ENOTDIR || errno == ELOOP ? COPY_ONTO_OTHER : -errno;
+    int rc = *made ? 0 : check_mount(c, dir, fd);
+    return rc < 0 ? rc : fd_take(&fd);
 }
 
 static int finish_dir(struct copy *c, const struct tree_level *l)
 {
     if (l->made)
-        (void)!fchmod(l->out.fd, l->st.st_mode & 01777); /* what all may write to may be sticky */
-    const struct timespec times[2] = {l->st.st_atim, l->st.st_mtim};
-    if (c->options.preserve_timestamps && futimens(l->out.fd, times) < 0)
-        return -errno;
-    int rc = write_sync_names(c->root, l->out.fd);
+        give_rights(c, l->dir.fd, &l->st, l->out.fd, 01777); /* what all may write to may be sticky */
+    int rc = give_times(c, &l->st, l->out.fd);
+    if (rc == 0)
+        rc = write_sync_names(c->root, l->out.fd);
     return rc < 0 ? rc : step(c, 0);
 }
 
 /* Goes into an open source directory; takes `fd`. */
-static int enter(struct tree *t, int fd, int dir, const char *name, const char *from_name)
+static int enter(const struct copy *c, struct tree *t, int fd, int dir, const char *name,
+                 const char *from_name)
 {
     bool made = false;
-    int out = make_dir(dir, name, &made);
+    int out = make_dir(c, dir, name, &made);
     if (out < 0) {
         fd_close(&fd);
         return out;
@@ -277,16 +305,17 @@ static int tree_entry(struct copy *c, struct tree *t)
         return fd == -ENXIO ? COPY_UNSUPPORTED : fd;
     if (fstat(fd, &st) < 0)
         return -errno;
+    int rc = check_mount(c, l->dir.fd, fd);
+    if (rc < 0)
+        return rc;
     if (S_ISREG(st.st_mode))
         return copy_file_to(c, fd, &st, out, name);
     if (!S_ISDIR(st.st_mode))
         return COPY_UNSUPPORTED;
     if (is_ancestor(t, &st))
         return linked ? -ELOOP : COPY_SAME;
-    if (c->base->no_xdev && st.st_dev != l->dir.dev)
-        return -EXDEV;
     l->pinned = linked;
-    int rc = enter(t, fd_take(&fd), out, name, name);
+    rc = enter(c, t, fd_take(&fd), out, name, name);
     if (rc < 0 && t->depth > 0)
         tree_level(t)->pinned = false;
     return rc;
@@ -295,7 +324,7 @@ static int tree_entry(struct copy *c, struct tree *t)
 static int copy_tree(struct copy *c, int fd, const struct resolve_place *to)
 {
     TREE_AUTO t = TREE_INIT;
-    int rc = enter(&t, fd, to->dir, to->name, "");
+    int rc = enter(c, &t, fd, to->dir, to->name, "");
     while (rc == 0 && t.depth > 0) {
         struct tree_level *l = tree_level(&t);
         if (l->next < l->names.count) {

@@ -10,6 +10,8 @@ struct copy {
     const struct resolve_base *base; /* of the source; borrowed; for links that are followed */
     struct cordon_root_cp_options options;
     bool locked; /* the caller holds the writer's lock of the one name that is replaced */
+    bool moving; /* the source goes afterwards: what is made is new (else -EEXIST), our own until it is complete,
+                    and gets the owner, the attributes and the ACL as well, as far as they can be given */
     struct copier copier;
     uint64_t entries, bytes;
     struct buf where; /* beneath the source: what failed */
@@ -27,6 +29,9 @@ void copy_release(struct copy *c);
 
 /* `from` may be a link only if options.dereference is not set. 0 or a negative number. */
 int copy_entry(struct copy *c, const struct resolve_place *from, const struct resolve_place *to);
+
+/* What is below the source that it failed at; "" is the source itself. Owned by the copy. */
+const char *copy_failed_at(struct copy *c);
 
 /* Content and permission bits of one open file to a place, replacing what is there; in place where
  * it cannot be replaced. */

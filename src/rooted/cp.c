@@ -29,21 +29,12 @@ static int pair_open(const struct call *c, const char *from, const char *to, con
     return rc < 0 ? rc : target_open(c, to, syscall, &out->to);
 }
 
-static void shown(const struct call *c, const struct target *t, const char *below, size_t len,
-                  char *out, size_t size)
-{
-    size_t used = path_display(out, size, &c->root->rules, t->mapped.base, t->mapped.name);
-    if (len > 0 && used < size)
-        snprintf(out + used, size - used, "%s%.*s", used > 0 ? "/" : "", (int)len, below);
-}
-
-static int fail_copy(const struct call *c, const struct pair *p, const struct copy *copy, int rc)
+static int fail_copy(const struct call *c, const struct pair *p, const char *below, int rc)
 {
     char from[PATH_MAX + 256];
     char to[PATH_MAX + 256];
-    const char *below = copy->where.data;
-    shown(c, &p->from, below, copy->where.len, from, sizeof from);
-    shown(c, &p->to, below, copy->where.len, to, sizeof to);
+    call_show(c, &p->from, below, from, sizeof from);
+    call_show(c, &p->to, below, to, sizeof to);
     switch (rc) {
     case COPY_EXISTS:
         return call_fail_code(c, &p->to, "ERR_FS_CP_EEXIST", EEXIST, "cp",
@@ -73,7 +64,7 @@ static int fail_copy(const struct call *c, const struct pair *p, const struct co
         return call_fail_code(c, &p->from, "EINVAL", EINVAL, "cp",
                               "Unsupported source file type for cp in safe mode: '%s'", from);
     default:
-        return call_fail_pair(c, &p->from, &p->from, &p->to, "cp", rc);
+        return call_fail_below(c, &p->from, &p->from, &p->to, below, "cp", rc);
     }
 }
 
@@ -130,7 +121,7 @@ static int cp_pair(const struct call *c, const struct pair *p,
     buf_puts(&copy.source_name, p->from.mapped.name);
     rc = copy_entry(&copy, &from, &to);
     if (rc < 0)
-        rc = fail_copy(c, p, &copy, rc);
+        rc = fail_copy(c, p, copy_failed_at(&copy), rc);
     copy_release(&copy);
     return rc;
 }
@@ -167,7 +158,7 @@ int cordon_root_cp_list(struct cordon_root *root, const char *const *from, size_
         const char *name = path_split(source.mapped.name, &ignored);
         char *full = malloc(strlen(to) + strlen(name) + 2);
         if (full == NULL)
-            return -ENOMEM;
+            return call_fail(&c, &source, "cp", -ENOMEM);
         sprintf(full, "%s%s%s", to, *to != '\0' ? "/" : "", name);
         __attribute__((cleanup(pair_release))) struct pair p = {.from.ref = NULL};
         rc = pair_open(&c, from[i], full, "cp", &p);
@@ -193,7 +184,7 @@ static int copy_open_file(const struct call *c, struct pair *p, int from,
         return call_fail(c, &p->to, "open", rc);
     if (old >= 0 && descriptor_same(&was, st)) {
         char from_shown[PATH_MAX + 64];
-        shown(c, &p->from, NULL, 0, from_shown, sizeof from_shown);
+        call_show(c, &p->from, "", from_shown, sizeof from_shown);
         return call_fail_code(c, &p->to, "EINVAL", EINVAL, "open",
                               "Source and destination must not be the same file: '%s'", from_shown);
     }

@@ -12,6 +12,7 @@
 
 #define SMALL_BYTES ((size_t)8 * 1024)
 #define BUFFER_BYTES ((size_t)256 * 1024)
+#define UNSIZED_MAX ((off_t)1 << 30)
 #define XATTR_LIST_MAX ((size_t)64 * 1024)  /* the kernel's own limits */
 #define XATTR_VALUE_MAX ((size_t)64 * 1024)
 
@@ -145,10 +146,28 @@ static bool clone_file(struct copier *c, int from, int to)
     return !c->no_clone;
 }
 
+/*
+ * All that there is to read, to an empty file: where content is made up, as in /proc, its size says 0. Not
+ * without end: somebody may be adding to it.
+ */
+static int64_t copy_unsized(struct copier *c, int from, int to)
+{
+    struct stat copied;
+    char first;
+    if (pread(from, &first, 1, 0) == 0)
+        return 0; /* mostly */
+    int rc = plain_copy(c, from, to, 0, UNSIZED_MAX);
+    if (rc == 0 && fstat(to, &copied) < 0)
+        rc = -errno;
+    return rc < 0 ? rc : copied.st_size < UNSIZED_MAX ? copied.st_size : -EFBIG;
+}
+
 int64_t copier_copy(struct copier *c, int from, const struct stat *st, int to)
 {
     const off_t size = st->st_size;
-    if (size > 0 && clone_file(c, from, to))
+    if (size == 0)
+        return copy_unsized(c, from, to);
+    if (clone_file(c, from, to))
         return size;
     int rc = 0;
     if ((uint64_t)size <= BUFFER_BYTES && st->st_blocks * 512 >= size) {
@@ -187,7 +206,9 @@ int descriptor_reserve(int fd, off_t len)
 int64_t copier_copy_over(struct copier *c, int from, const struct stat *st, int to)
 {
     off_t size = st->st_size;
-    if (size == 0 || !clone_file(c, from, to)) {
+    if (size == 0)
+        return ftruncate(to, 0) < 0 ? -errno : copy_unsized(c, from, to);
+    if (!clone_file(c, from, to)) {
         int rc = descriptor_reserve(to, size);
         if (rc == 0)
             rc = copy_range(c, from, to, 0, size);

@@ -64,6 +64,20 @@ static void show(const struct call *c, const struct target *t, const char *name,
         path_display(out, size, &c->root->rules, t->mapped.base, name);
 }
 
+/* `name` and what is below it, in `out`. */
+static const char *join(const char *name, const char *below, char *out, size_t size)
+{
+    snprintf(out, size, "%s%s%s", name, *name != '\0' && *below != '\0' ? "/" : "", below);
+    return out;
+}
+
+void call_show(const struct call *c, const struct target *t, const char *below, char *out, size_t size)
+{
+    char name[2 * PATH_MAX];
+    path_display(out, size, &c->root->rules, t->mapped.base,
+                 join(t->mapped.name, below, name, sizeof name));
+}
+
 static void start(struct cordon_root_error *e)
 {
     e->errnum = 0;
@@ -95,26 +109,27 @@ static int finish(const struct call *c, const struct cordon_root_error *e, const
     return rc < 0 ? rc : -EINVAL;
 }
 
-static int fail_outside(const struct call *c, const struct target *t, struct cordon_root_error *e)
+static int fail_outside(const struct call *c, const char *request, struct cordon_root_error *e)
 {
     start(e);
     e->errnum = -EACCES;
     e->has_path = true;
     copy(e->code, sizeof e->code, "EACCES");
-    copy(e->path, sizeof e->path, t->request);
+    copy(e->path, sizeof e->path, request);
     snprintf(e->message, sizeof e->message,
-             "realpath of '%s' resolves to a path outside of sandbox", t->request);
+             "realpath of '%s' resolves to a path outside of sandbox", request);
     atomic_fetch_add_explicit(&c->root->outside, 1, memory_order_relaxed);
-    return finish(c, e, t->request, -EACCES);
+    return finish(c, e, request, -EACCES);
 }
 
-static int fail_stale(const struct call *c, const struct target *t, struct cordon_root_error *e)
+static int fail_stale(const struct call *c, const struct target *t, const char *name,
+                      struct cordon_root_error *e)
 {
     start(e);
     e->errnum = -ESTALE;
     e->has_path = true;
     copy(e->code, sizeof e->code, "ESTALE");
-    show(c, t, t->mapped.name, e->path, sizeof e->path);
+    show(c, t, name, e->path, sizeof e->path);
     snprintf(e->message, sizeof e->message, "Path changed during operation: '%s'", e->path);
     return finish(c, e, t->request, -ESTALE);
 }
@@ -156,9 +171,9 @@ int call_fail_at(const struct call *c, const struct target *t, const char *name,
     struct cordon_root_error local;
     struct cordon_root_error *e = c->err != NULL ? c->err : &local;
     if (rc == RESOLVE_OUTSIDE)
-        return fail_outside(c, t, e);
+        return fail_outside(c, t->request, e);
     if (rc == -ESTALE)
-        return fail_stale(c, t, e);
+        return fail_stale(c, t, name, e);
     if (rc == RESOLVE_NO_BASE)
         return fail_no_base(c, t, e);
     const bool middle = rc == RESOLVE_NOTDIR;
@@ -178,18 +193,41 @@ int call_fail(const struct call *c, const struct target *t, const char *syscall,
 int call_fail_pair(const struct call *c, const struct target *culprit, const struct target *from,
                    const struct target *to, const char *syscall, int rc)
 {
+    return call_fail_below(c, culprit, from, to, "", syscall, rc);
+}
+
+int call_fail_below(const struct call *c, const struct target *culprit, const struct target *from,
+                    const struct target *to, const char *below, const char *syscall, int rc)
+{
     struct cordon_root_error local;
     struct cordon_root_error *e = c->err != NULL ? c->err : &local;
-    if (rc == RESOLVE_OUTSIDE || rc == RESOLVE_NOTDIR || rc == RESOLVE_NO_BASE || rc == -ESTALE)
-        return call_fail(c, culprit, syscall, rc);
+    char name[2 * PATH_MAX];
+    if (rc == RESOLVE_OUTSIDE)
+        return fail_outside(c, join(culprit->request, below, name, sizeof name), e);
+    if (rc == RESOLVE_NOTDIR || rc == RESOLVE_NO_BASE || rc == -ESTALE)
+        return call_fail_at(c, culprit, join(culprit->mapped.name, below, name, sizeof name), syscall, rc);
     fill_system(e, syscall, -rc);
     e->has_path = true;
     e->has_dest = true;
-    show(c, from, from->mapped.name, e->path, sizeof e->path);
-    show(c, to, to->mapped.name, e->dest, sizeof e->dest);
+    call_show(c, from, below, e->path, sizeof e->path);
+    call_show(c, to, below, e->dest, sizeof e->dest);
     quote(e, " ", e->path);
     quote(e, " -> ", e->dest);
     return finish(c, e, culprit->request, rc);
+}
+
+int call_fail_watch(const struct call *c, const struct target *t, int rc)
+{
+    char path[PATH_MAX + 64];
+    if (rc != -ENOSPC && rc != -EMFILE)
+        return call_fail(c, t, "watch", rc);
+    call_show(c, t, "", path, sizeof path);
+    if (rc == -ENOSPC) /* as Node has it */
+        return call_fail_code(c, t, "ENOSPC", ENOSPC, "watch",
+                              "ENOSPC: System limit for number of file watchers reached, watch '%s'", path);
+    return call_fail_code(c, t, "EMFILE", EMFILE, "watch",
+                          "EMFILE: too many open files, or watches of this user (fs.inotify.max_user_instances), "
+                          "watch '%s'", path);
 }
 
 int call_fail_code(const struct call *c, const struct target *t, const char *code, int errnum,

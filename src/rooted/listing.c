@@ -149,8 +149,12 @@ static char type_of(int dir, const char *name, uint8_t type)
     return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 ? meta_type(st.st_mode) : '?';
 }
 
-/* The innermost level's entry; goes into it if it is a directory and `recursive`. */
-static int walk_entry(struct listing *l, struct tree *t, const char *parent, bool recursive)
+/*
+ * The innermost level's entry; goes into it if it is a directory and what is in it can have a name. `room` is
+ * the longest that a path may become: no call could take a longer one, and a tree of n levels would need n * n
+ * bytes.
+ */
+static int walk_entry(struct listing *l, struct tree *t, const char *parent, size_t room)
 {
     struct tree_level *level = tree_level(t);
     const size_t i = level->next++;
@@ -165,13 +169,14 @@ static int walk_entry(struct listing *l, struct tree *t, const char *parent, boo
     e->parent = parent;
     if (e->name == NULL)
         return -ENOMEM;
-    if (!recursive || e->type != 'd')
+    if (e->type != 'd' || strlen(e->name) + 2 > room)
         return 0;
     int fd = tree_open_dir(level->dir.fd, name);
     /* Gone, replaced by a link, or closed to us: shown, but not entered. */
     if (fd == -ENOENT || fd == -ENOTDIR || fd == -ELOOP || fd == -EACCES)
         return 0;
-    return fd < 0 ? fd : tree_enter(t, fd, -1, name);
+    int rc = fd < 0 ? fd : tree_enter(t, fd, -1, name);
+    return rc == -EXDEV ? 0 : rc; /* a mount, likewise */
 }
 
 static char *parent_path(struct listing *l, const struct call *c, const struct target *t,
@@ -201,6 +206,8 @@ static int collect(struct listing *l, const struct call *c, const struct target 
                    bool recursive)
 {
     TREE_AUTO tree = TREE_INIT;
+    const size_t room = recursive && t->mapped.len + 2 < PATH_MAX ? PATH_MAX - 2 - t->mapped.len : 0;
+    tree.no_xdev = t->base.no_xdev;
     const char **parents = NULL; /* by depth */
     size_t cap = 0;
     int rc = tree_enter(&tree, fd, -1, "");
@@ -223,7 +230,7 @@ static int collect(struct listing *l, const struct call *c, const struct target 
             }
         }
         if (level->next < level->names.count)
-            rc = walk_entry(l, &tree, parents[tree.depth - 1], recursive);
+            rc = walk_entry(l, &tree, parents[tree.depth - 1], room);
         else
             rc = tree_leave(&tree);
     }

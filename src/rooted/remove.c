@@ -32,7 +32,7 @@ static int unlink_name(int dir, const char *name, int flags)
 }
 
 /* One entry of the innermost directory: removes it, or goes into it. */
-static int remove_entry(struct tree *t, bool no_xdev, const char **syscall)
+static int remove_entry(struct tree *t, const char **syscall)
 {
     struct tree_level *l = tree_level(t);
     const size_t i = l->next++;
@@ -55,13 +55,7 @@ static int remove_entry(struct tree *t, bool no_xdev, const char **syscall)
         int rc = unlink_name(dir, name, AT_REMOVEDIR); /* unreadable, but perhaps empty */
         return rc == -ENOTEMPTY ? -EACCES : gone_or(rc);
     }
-    if (fd < 0)
-        return gone_or(fd);
-    const dev_t dev = l->dir.dev;
-    int rc = tree_enter(t, fd, -1, name);
-    if (rc == 0 && no_xdev && tree_level(t)->dir.dev != dev)
-        rc = -EXDEV;
-    return rc;
+    return fd < 0 ? gone_or(fd) : tree_enter(t, fd, -1, name);
 }
 
 /* The innermost directory has been gone through: removes it, or reads it again. */
@@ -91,13 +85,14 @@ static int empty_dir(int fd, bool no_xdev, struct remove_progress *progress, str
                      const char **syscall)
 {
     TREE_AUTO t = TREE_INIT;
+    t.no_xdev = no_xdev;
     *syscall = "scandir";
     int rc = tree_enter(&t, fd, -1, "");
     while (rc == 0 && t.depth > 0) {
         struct tree_level *l = tree_level(&t);
         const size_t depth = t.depth;
         if (l->next < l->names.count)
-            rc = remove_entry(&t, no_xdev, syscall);
+            rc = remove_entry(&t, syscall);
         else if (t.depth > 1)
             rc = finish_dir(&t, syscall);
         else
@@ -220,8 +215,14 @@ int cordon_root_rm(struct cordon_root *root, const char *const *paths, size_t co
     int rc = call_options(&c, options, sizeof *options);
     for (size_t i = 0; rc == 0 && i < count; i++)
         rc = call_writable(&c, paths[i]);
-    for (size_t i = 0; rc == 0 && i < count; i++)
-        rc = rm_one(&c, paths[i], o, &progress);
+    if (rc < 0)
+        return rc;
+    /* All of them are tried; the first that fails is the one that is told. */
+    const struct call rest = {.root = root, .method = c.method};
+    for (size_t i = 0; i < count && rc != -ECANCELED; i++) {
+        int one = rm_one(rc == 0 ? &c : &rest, paths[i], o, &progress);
+        rc = rc == 0 || one == -ECANCELED ? one : rc;
+    }
     return rc;
 }
 

@@ -45,8 +45,8 @@ static int fail_into_itself(const struct call *c, const struct renaming *r)
 {
     char from[PATH_MAX + 64];
     char to[PATH_MAX + 64];
-    path_display(from, sizeof from, &c->root->rules, r->from.mapped.base, r->from.mapped.name);
-    path_display(to, sizeof to, &c->root->rules, r->to.mapped.base, r->to.mapped.name);
+    call_show(c, &r->from, "", from, sizeof from);
+    call_show(c, &r->to, "", to, sizeof to);
     return call_fail_code(c, &r->to, "EINVAL", EINVAL, "rename",
                           "Cannot move '%s' to a subdirectory of itself, '%s'.", from, to);
 }
@@ -122,14 +122,15 @@ static int rename_noreplace(const struct renaming *r)
     return rename_noreplace_by_hand(r);
 }
 
-static int remove_any(int dir, const char *name)
+static int remove_any(const struct cordon_root *root, int dir, const char *name)
 {
     BUF_AUTO where = BUF_INIT(64u << 20);
     const char *syscall = "";
     struct remove_progress progress = {.call = NULL};
     if (unlinkat(dir, name, 0) == 0)
         return 0;
-    return errno == EISDIR ? remove_tree(dir, name, false, &progress, &where, &syscall) : -errno;
+    const bool no_xdev = (root->flags & CORDON_ROOT_NO_XDEV) != 0;
+    return errno == EISDIR ? remove_tree(dir, name, no_xdev, &progress, &where, &syscall) : -errno;
 }
 
 /* On a file system that cannot swap: what is there is set aside, and removed when the other is in its place. */
@@ -147,7 +148,7 @@ static int replace_by_hand(const struct cordon_root *root, const struct resolve_
         renameat(to->dir, aside, to->dir, to->name);
         return rc;
     }
-    return remove_any(to->dir, aside);
+    return remove_any(root, to->dir, aside);
 }
 
 /* Replaces whatever is at the destination, full directories included. */
@@ -160,12 +161,15 @@ static int rename_over(struct cordon_root *root, const struct renaming *r)
         return rc;
     /* Swapped in one step; then what was there is removed under the old name. */
     if (sys_renameat2(from->dir, from->name, to->dir, to->name, SYS_RENAME_EXCHANGE) == 0)
-        return remove_any(from->dir, from->name);
+        return remove_any(root, from->dir, from->name);
     return errno != EINVAL && errno != ENOSYS ? -errno : replace_by_hand(root, from, to);
 }
 
-/* Inside one base, to another mount: copied beside the destination, put in place, then removed. */
-static int move_across(const struct call *c, struct renaming *r, bool overwrite)
+/*
+ * Inside one base, to another mount: copied beside the destination, put in place, then removed. `where`
+ * gets what is below the source that could not be copied.
+ */
+static int move_across(const struct call *c, struct renaming *r, bool overwrite, struct buf *where)
 {
     struct resolve_place beside = r->to_place;
     beside.owned = false;
@@ -177,10 +181,16 @@ static int move_across(const struct call *c, struct renaming *r, bool overwrite)
         .root = c->root,
         .base = &r->from.base,
         .options = {.size = sizeof copy.options, .recursive = true, .preserve_timestamps = true},
+        .moving = true,
         .where = BUF_INIT(64u << 20),
         .source_name = BUF_INIT(PATH_MAX)};
     rc = copy_entry(&copy, &r->from_place, &beside);
+    buf_puts(where, copy_failed_at(&copy));
     copy_release(&copy);
+    if (rc == -EEXIST && where->len == 0)
+        return -ESTALE; /* somebody else took the name: what bears it is not ours to remove */
+    if (rc == -EEXIST)
+        rc = -ESTALE;
     if (rc == 0) {
         struct renaming last = *r;
         last.from_place = beside;
@@ -190,10 +200,10 @@ static int move_across(const struct call *c, struct renaming *r, bool overwrite)
     if (rc == 0)
         rc = write_sync_names(c->root, beside.dir); /* before the other one is gone */
     if (rc < 0) {
-        remove_any(beside.dir, beside.name);
+        remove_any(c->root, beside.dir, beside.name);
         return rc;
     }
-    return remove_any(r->from_place.dir, r->from_place.name);
+    return remove_any(c->root, r->from_place.dir, r->from_place.name);
 }
 
 /* What is to be replaced must not hold what replaces it: both would be gone. */
@@ -205,7 +215,8 @@ static int check_overwrite(const struct renaming *r)
     return rc > 0 ? -ENOTEMPTY : rc;
 }
 
-static int fail_move(const struct call *c, const struct renaming *r, bool overwrite, int rc)
+static int fail_move(const struct call *c, const struct renaming *r, bool overwrite, const char *below,
+                     int rc)
 {
     char from[PATH_MAX + 64];
     if (rc == -EEXIST && !overwrite)
@@ -213,8 +224,9 @@ static int fail_move(const struct call *c, const struct renaming *r, bool overwr
     if (rc == -EINVAL || rc == COPY_SAME)
         return fail_into_itself(c, r);
     if (rc != COPY_UNSUPPORTED) /* what else a copy may meet was put there meanwhile */
-        return call_fail_pair(c, &r->to, &r->from, &r->to, "rename", rc <= COPY_EXISTS ? -ESTALE : rc);
-    path_display(from, sizeof from, &c->root->rules, r->from.mapped.base, r->from.mapped.name);
+        return call_fail_below(c, &r->to, &r->from, &r->to, below, "rename",
+                               rc <= COPY_EXISTS ? -ESTALE : rc);
+    call_show(c, &r->from, below, from, sizeof from);
     return call_fail_code(c, &r->from, "EINVAL", EINVAL, "rename",
                           "Unsupported file type for a move to another mount: '%s'", from);
 }
@@ -224,6 +236,7 @@ int cordon_root_move(struct cordon_root *root, const char *from, const char *to,
 {
     struct call c = call_begin(root, "move", err);
     __attribute__((cleanup(renaming_release))) struct renaming r = RENAMING_INIT;
+    BUF_AUTO where = BUF_INIT(64u << 20);
     int rc = open_targets(&c, from, to, "lstat", &r);
     if (rc < 0)
         return rc;
@@ -246,8 +259,9 @@ int cordon_root_move(struct cordon_root *root, const char *from, const char *to,
     if (rc == 0)
         rc = overwrite ? rename_over(root, &r) : rename_noreplace(&r);
     if (rc == -EXDEV && !r.from.base.no_xdev)
-        rc = move_across(&c, &r, overwrite);
+        rc = move_across(&c, &r, overwrite, &where);
     if (rc == 0)
         rc = write_sync_names(root, r.to_place.dir);
-    return rc < 0 ? fail_move(&c, &r, overwrite, rc) : 0;
+    const char *below = where.len > 0 ? buf_string(&where) : NULL;
+    return rc < 0 ? fail_move(&c, &r, overwrite, below != NULL ? below : "", rc) : 0;
 }

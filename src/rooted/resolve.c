@@ -20,6 +20,7 @@
 
 #define LINKS_MAX 40    /* as the kernel */
 #define RETRIES_MAX 128 /* of a resolution under which the tree keeps changing */
+#define REWALKS_MAX 65536 /* steps that links full of ".." may cost in all */
 
 void resolve_place_release(struct resolve_place *place)
 {
@@ -78,6 +79,7 @@ struct walk {
     int fd;              /* where it stands; base->fd or owned */
     uint64_t mount;      /* of the base, if mounts matter */
     unsigned links;
+    unsigned *rewalks;   /* borrowed; steps of ways that were gone again */
     bool weak;           /* went through a reading that needs something to be there */
     size_t done_len;
     char done[PATH_MAX]; /* the components up to fd, without links */
@@ -100,6 +102,34 @@ static int mount_of(int fd, uint64_t *out)
     *out = (st.mask & SYS_STATX_MNT_ID) != 0 ? st.mnt_id
                                              : (uint64_t)st.dev_major << 32 | st.dev_minor;
     return 0;
+}
+
+int resolve_same_mount(int dir, int fd)
+{
+    uint64_t above = 0;
+    uint64_t here = 0;
+    int rc = mount_of(dir, &above);
+    if (rc == 0)
+        rc = mount_of(fd, &here);
+    return rc < 0 ? rc : here != above ? -EXDEV : 0;
+}
+
+/*
+ * Whether there is something of that name, and what. A name that cannot be looked at is not one that
+ * is missing: who removes what is there would be told that it is gone.
+ */
+static int look_at_name(const struct resolve_base *base, int dir, struct resolve_place *out)
+{
+    out->exists = false;
+    if (out->name[0] == '\0')
+        return 0;
+    if (fstatat(dir, out->name, &out->st, AT_SYMLINK_NOFOLLOW) < 0)
+        return errno == ENOENT ? 0 : -errno;
+    out->exists = true;
+    if (!base->no_xdev)
+        return 0;
+    FD_AUTO fd = openat(dir, out->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    return fd < 0 ? -errno : resolve_same_mount(dir, fd);
 }
 
 static int start(struct walk *w, const struct resolve_base *base, const char *name)
@@ -173,6 +203,8 @@ static int step_up(struct walk *w)
     memcpy(again, w->done, w->done_len + 1);
     for (char *save = NULL, *c = strtok_r(again, "/", &save); c != NULL;
          c = strtok_r(NULL, "/", &save)) {
+        if (++*w->rewalks > REWALKS_MAX)
+            return -ELOOP; /* the kernel would be through in no time, and a reader of it is not */
         RACE_POINT("rewalk");
         int fd = openat(w->fd, c,
                         O_PATH | O_DIRECTORY | GUARD(rewalk_nofollow, O_NOFOLLOW) | O_CLOEXEC);
@@ -307,6 +339,8 @@ static int walk_open(struct walk *w, int flags)
         return rc;
     RACE_POINT("open leaf");
     int fd = openat(w->fd, leaf[0] != '\0' ? leaf : ".", flags | GUARD(walk_final, O_NOFOLLOW) | O_CLOEXEC);
+    if (fd < 0 && errno == EAGAIN)
+        return -EBUSY; /* somebody holds a lease on it, and is asked to give it back */
     if (fd < 0 && errno == ELOOP && (flags & O_NOFOLLOW) == 0)
         return -EAGAIN; /* a link took its place after the look */
     if (fd < 0 && errno == ENOTDIR && (flags & O_NOFOLLOW) == 0) {
@@ -343,8 +377,9 @@ static int walk_place(struct walk *w, bool follow_leaf, struct resolve_place *ou
         rc = leaf_of(w, out->name);
     if (rc < 0)
         return rc;
-    out->exists = out->name[0] != '\0' &&
-                  fstatat(w->fd, out->name, &out->st, AT_SYMLINK_NOFOLLOW) == 0;
+    rc = look_at_name(w->base, w->fd, out);
+    if (rc < 0)
+        return rc;
     if (follow_leaf && out->exists && S_ISLNK(out->st.st_mode))
         return -EAGAIN;
     if (!out->exists && w->weak)
@@ -394,6 +429,7 @@ static int walk_real(struct walk *w, char *out)
 static int walk(const struct resolve_base *base, const char *name, const struct walk_request *req)
 {
     count(&base->counts->walks);
+    unsigned rewalks = 0;
     int rc = -EAGAIN;
     for (int i = 0; rc == -EAGAIN && i < RETRIES_MAX; i++) {
         struct walk w;
@@ -402,6 +438,7 @@ static int walk(const struct resolve_base *base, const char *name, const struct 
         rc = start(&w, base, name);
         if (rc < 0)
             return rc;
+        w.rewalks = &rewalks;
         w.unsafe = w.unsafe && !req->safe;
         w.strict = w.strict && !req->lenient;
         rc = req->kind == WALK_OPEN    ? walk_open(&w, req->flags)
@@ -429,7 +466,7 @@ static int open_unsafe(const struct resolve_base *base, const char *name, int fl
     do
         fd = openat(base->fd, *name != '\0' ? name : ".", flags | O_CLOEXEC);
     while (fd < 0 && errno == EINTR);
-    return fd >= 0 ? fd : -errno;
+    return fd >= 0 ? fd : errno == EAGAIN ? -EBUSY : -errno; /* a lease, as in walk_open() */
 }
 
 int resolve_open(const struct resolve_base *base, const char *name, int flags)
@@ -477,9 +514,9 @@ int resolve_place(const struct resolve_base *base, const char *name, bool follow
     out->dir = dir;
     out->owned = parent_len > 0;
     memcpy(out->name, leaf, leaf_len + 1);
-    out->exists = leaf_len > 0 && fstatat(dir, leaf, &out->st, AT_SYMLINK_NOFOLLOW) == 0;
-    if (!follow_leaf || !out->exists || !S_ISLNK(out->st.st_mode))
-        return 0;
+    int rc = look_at_name(base, dir, out);
+    if (rc < 0 || !follow_leaf || !out->exists || !S_ISLNK(out->st.st_mode))
+        return rc;
     resolve_place_release(out);
     return walk(base, name, &req);
 }

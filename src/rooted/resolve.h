@@ -63,7 +63,7 @@ void resolve_place_release(struct resolve_place *place);
  */
 int resolve_open(const struct resolve_base *base, const char *name, int flags);
 
-/* With `follow`, the place that the last link leads to, which need not exist. */
+/* With `follow`, the place that the last link leads to, which need not exist, but must be known to. */
 int resolve_place(const struct resolve_base *base, const char *name, bool follow,
                   struct resolve_place *out);
 
@@ -72,6 +72,9 @@ int resolve_check(const struct resolve_base *base, const char *name);
 
 /* The name without links; `out` has PATH_MAX bytes. Never unsafe: it has no name for outside. */
 int resolve_real(const struct resolve_base *base, const char *name, char *out);
+
+/* Where no mount may be entered: -EXDEV if `fd`, which was found in `dir`, is on another one. 0 or -errno. */
+int resolve_same_mount(int dir, int fd);
 
 /* ---- the host side: the directory a base is made of ---- */
 

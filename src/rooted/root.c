@@ -1,9 +1,11 @@
 #include "rooted/root.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include "base/fd.h"
 #include "rooted/guard.h"
@@ -284,19 +286,49 @@ static int copy_aliases(struct cordon_root *root, const struct cordon_root_optio
     return root->rules.scratch_alias == NULL ? -EINVAL : 0;
 }
 
-static int copy_options(struct cordon_root *root, const struct cordon_root_options *o)
+/*
+ * A name for a host directory that does not lead elsewhere when the program changes its working directory.
+ * Where the way there is closed to us, the relative one is all there is.
+ */
+static char *fixed_name(const char *host)
 {
-    const char *const hosts[PATH_BASES] = {o->home, o->scratch, o->rootfs};
-    for (size_t i = 0; i < PATH_BASES; i++) {
-        root->paths[i] = hosts[i] != NULL ? strdup(hosts[i]) : NULL;
-        if (hosts[i] != NULL && root->paths[i] == NULL)
+    struct resolve_identity ignored;
+    char cwd[PATH_MAX];
+    if (host[0] == '/' || host[0] == '\0' || getcwd(cwd, sizeof cwd) == NULL || cwd[0] != '/')
+        return strdup(host);
+    const size_t size = strlen(cwd) + strlen(host) + 2;
+    char *full = malloc(size);
+    if (full == NULL)
+        return NULL;
+    snprintf(full, size, "%s/%s", cwd[1] != '\0' ? cwd : "", host);
+    if (resolve_base_look(full, &ignored) != -EACCES)
+        return full;
+    free(full);
+    return strdup(host);
+}
+
+static int copy_hosts(struct cordon_root *root, const struct cordon_root_options *o)
+{
+    const struct {
+        const char *from;
+        char **to;
+    } hosts[] = {{o->home, &root->paths[PATH_HOME]},
+                 {o->scratch, &root->paths[PATH_SCRATCH]},
+                 {o->rootfs, &root->paths[PATH_ROOTFS]},
+                 {o->sync_dir, &root->sync_dir},
+                 {o->rustic_repo, &root->rustic_repo}};
+    for (size_t i = 0; i < sizeof hosts / sizeof hosts[0]; i++) {
+        *hosts[i].to = hosts[i].from != NULL ? fixed_name(hosts[i].from) : NULL;
+        if (hosts[i].from != NULL && *hosts[i].to == NULL)
             return -ENOMEM;
     }
+    return 0;
+}
+
+static int copy_options(struct cordon_root *root, const struct cordon_root_options *o)
+{
     root->host = strdup(o->host != NULL ? o->host : "global");
-    root->sync_dir = o->sync_dir != NULL ? strdup(o->sync_dir) : NULL;
-    root->rustic_repo = o->rustic_repo != NULL ? strdup(o->rustic_repo) : NULL;
-    if (root->host == NULL || (o->sync_dir != NULL && root->sync_dir == NULL) ||
-        (o->rustic_repo != NULL && root->rustic_repo == NULL))
+    if (root->host == NULL || copy_hosts(root, o) < 0)
         return -ENOMEM;
     root->rules.has_rootfs = o->rootfs != NULL;
     root->flags = o->flags;
@@ -311,9 +343,9 @@ int cordon_root_open(const struct cordon_root_options *options, struct cordon_ro
                      struct cordon_root_error *err)
 {
     struct cordon_root *root = calloc(1, sizeof *root);
-    if (root == NULL)
-        return -ENOMEM;
     struct call c = {.root = root, .method = "open", .err = err};
+    if (root == NULL)
+        return call_fail_code(&c, NULL, "ENOMEM", ENOMEM, "open", "ENOMEM: not enough memory, open");
     pthread_mutex_init(&root->lock, NULL);
     pthread_mutex_init(&root->in_place, NULL);
     for (size_t i = 0; i < WRITER_STRIPES; i++)

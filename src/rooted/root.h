@@ -141,6 +141,16 @@ int call_fail_at(const struct call *c, const struct target *t, const char *name,
 int call_fail_pair(const struct call *c, const struct target *culprit, const struct target *from,
                    const struct target *to, const char *syscall, int rc);
 
+/* The same of what lies `below` both, "" being they themselves. */
+int call_fail_below(const struct call *c, const struct target *culprit, const struct target *from,
+                    const struct target *to, const char *below, const char *syscall, int rc);
+
+/* What could not be watched; the limits on that have other names than their numbers say. */
+int call_fail_watch(const struct call *c, const struct target *t, int rc);
+
+/* What errors call the entry `below` a target, "" being itself; cut if it does not fit. */
+void call_show(const struct call *c, const struct target *t, const char *below, char *out, size_t size);
+
 /* Any other shape. `t` may be NULL for an error without a path; the message is complete. */
 __attribute__((format(printf, 6, 7))) int call_fail_code(const struct call *c,
                                                          const struct target *t, const char *code,

@@ -17,6 +17,7 @@
 #include "base/fd.h"
 #include "base/sha256.h"
 #include "rooted/descriptor.h"
+#include "rooted/guard.h"
 #include "rooted/patch.h"
 #include "rooted/root.h"
 #include "rooted/write.h"
@@ -27,6 +28,7 @@
 #define STABLE_CHECK_MS 100
 #define SUPPRESS_MS 5000
 #define PATCH_UNITS_MAX 1000000
+#define READS_MAX 64 /* in one go, more than the kernel queues: the root is locked meanwhile */
 #define MASK                                                                            \
     (IN_CREATE | IN_DELETE | IN_MODIFY | IN_CLOSE_WRITE | IN_MOVED_FROM | IN_MOVED_TO | \
      IN_ONLYDIR)
@@ -314,7 +316,7 @@ int cordon_root_sync_fs_watch(struct cordon_root *root, const char *path, bool a
     if (rc == 0)
         expire(root->sync_state, now);
     pthread_mutex_unlock(&root->lock);
-    return rc < 0 ? call_fail(&c, &t, "watch", rc) : 0;
+    return rc < 0 ? call_fail_watch(&c, &t, rc) : 0;
 }
 
 /* ---- events ---- */
@@ -322,8 +324,10 @@ int cordon_root_sync_fs_watch(struct cordon_root *root, const char *path, bool a
 static void drain(struct sync_state *s, uint64_t now)
 {
     _Alignas(struct inotify_event) char buf[16384];
-    ssize_t got;
-    while ((got = read(s->inotify_fd, buf, sizeof buf)) > 0) {
+    ssize_t got = 1;
+    for (int i = 0; i < READS_MAX && got > 0; i++) {
+        RACE_POINT("drain");
+        got = read(s->inotify_fd, buf, sizeof buf);
         for (ssize_t at = 0; at < got;) {
             const struct inotify_event *e = (const struct inotify_event *)(const void *)(buf + at);
             at += (ssize_t)(sizeof *e + e->len);

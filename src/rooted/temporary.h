@@ -1,7 +1,8 @@
 /*
- * The files that new content is written to before it takes its place. Their names never appear in
- * listings, events and copies. A process that is killed leaves its file behind; whoever meets one
- * that nobody can be writing to any more removes it.
+ * The files that new content is written to before it takes its place, and the trees and links that
+ * are made beside theirs. Their names never appear in listings, events and copies. A process that is
+ * killed leaves what it made behind; whoever meets something that nobody can be at work on any more
+ * removes it.
  */
 #pragma once
 

@@ -9,6 +9,7 @@
 #include "base/fd.h"
 #include "rooted/descriptor.h"
 #include "rooted/guard.h"
+#include "rooted/resolve.h"
 
 #define OPEN_LEVELS 12 /* the innermost ones keep their descriptors */
 #define PINNED_MAX 16  /* links inside links that a copy may follow */
@@ -97,6 +98,8 @@ int tree_enter(struct tree *t, int fd, int out, const char *name)
     struct tree_level *l = &t->levels[t->depth];
     *l = (struct tree_level){.dir.fd = -1, .out.fd = -1};
     int rc = fill(l, fd, out);
+    if (rc == 0 && t->no_xdev && t->depth > 0)
+        rc = resolve_same_mount(t->levels[t->depth - 1].dir.fd, fd);
     if (t->depth > 0) {
         if (t->levels[t->depth - 1].path_len > 0)
             buf_append(&t->path, "/", 1);

@@ -32,6 +32,7 @@ struct tree_level {
 };
 
 struct tree {
+    bool no_xdev; /* set by the caller: no mount beneath the first directory is entered */
     struct tree_level *levels; /* owned */
     size_t depth, cap;
     struct buf path; /* of the innermost level, relative to the top: "a/b" */
@@ -46,7 +47,7 @@ int tree_open_dir(int parent, const char *name);
 
 /*
  * Goes into a directory and reads its names. Takes `fd` and `out` (or -1) in any case. `name` is
- * what it is called in the level above; ignored for the first.
+ * what it is called in the level above; ignored for the first. -EXDEV: it is a mount, and not entered.
  */
 int tree_enter(struct tree *t, int fd, int out, const char *name);
 

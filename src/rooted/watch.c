@@ -13,7 +13,9 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/text.h"
 #include "rooted/descriptor.h"
+#include "rooted/guard.h"
 #include "rooted/meta.h"
 #include "rooted/names.h"
 #include "rooted/patch.h"
@@ -26,6 +28,7 @@
 #define QUEUE_DEFAULT 2048
 #define NAMES_MAX ((size_t)1 << 20)
 #define BUCKETS 4096
+#define READS_MAX 64 /* in one go, more than the kernel queues: who changes things without end keeps nobody here */
 #define PATCH_UNITS_MAX 1000000
 #define MASK                                                                             \
     (IN_CREATE | IN_DELETE | IN_MODIFY | IN_ATTRIB | IN_CLOSE_WRITE | IN_MOVED_FROM |    \
@@ -398,8 +401,10 @@ static void handle(struct cordon_root_watch *w, const struct inotify_event *e, u
 static void drain(struct cordon_root_watch *w, uint64_t now)
 {
     _Alignas(struct inotify_event) char buf[16384];
-    ssize_t got;
-    while (!w->finished && (got = read(w->inotify_fd, buf, sizeof buf)) > 0) {
+    ssize_t got = 1;
+    for (int i = 0; i < READS_MAX && !w->finished && got > 0; i++) {
+        RACE_POINT("drain");
+        got = read(w->inotify_fd, buf, sizeof buf);
         for (ssize_t at = 0; at < got;) {
             const struct inotify_event *e = (const struct inotify_event *)(const void *)(buf + at);
             at += (ssize_t)(sizeof *e + e->len);
@@ -510,7 +515,7 @@ int cordon_root_watch_open(struct cordon_root *root, const char *path,
     rc = arm(w, &c, &t);
     if (rc < 0) {
         cordon_root_watch_close(w);
-        return call_fail(&c, &t, "watch", rc);
+        return call_fail_watch(&c, &t, rc);
     }
     *out = w;
     return 0;
@@ -553,8 +558,11 @@ int cordon_root_watch_next(struct cordon_root_watch *w, int timeout_ms,
             wait = TOP_CHECK_MS;
         struct pollfd fds[2] = {{.fd = w->inotify_fd, .events = POLLIN},
                                 {.fd = w->end_fd, .events = POLLIN}};
-        if (poll(fds, 2, wait < 0 ? -1 : (int)wait) < 0 && errno != EINTR)
-            return -errno;
+        if (poll(fds, 2, wait < 0 ? -1 : (int)wait) < 0 && errno != EINTR) {
+            const struct call c = {.root = w->root, .method = "watch", .err = err};
+            return call_fail_code(&c, NULL, text_errno_name(errno), errno, "poll", "%s: the watch failed",
+                                  text_errno_name(errno));
+        }
     }
 }
 

@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import re
+import select
 import signal
 import subprocess
 import time
@@ -86,6 +87,32 @@ def test_usage_errors_exit_2(fs):
         assert subprocess.run([BIN, "fs", *args], stderr=subprocess.PIPE,
                               check=False).returncode == 2
     assert subprocess.run([BIN, "fs", "--help"], stdout=subprocess.PIPE, check=True).stdout
+
+
+@pytest.mark.parametrize("args, said", [
+    (["cp", "a", "b", '{"force": "false"}'], b"option 'force' must be a boolean"),
+    (["cp", "a", "b", '{"forse": false}'], b"there is no option 'forse'; allowed: recursive, dereference, force"),
+    (["cp", "a", "b", '{"timeout": 5}'], b"there is no option 'timeout'"),
+    (["move", "a", "b", '{"override": true}'], b"there is no option 'override'; allowed: overwrite\n"),
+    (["rm", "a", '{"recursive": 1}'], b"option 'recursive' must be a boolean"),
+    (["rmdir", "a", '{"force": true}'], b"there is no option 'force'"),
+    (["mkdir", "d", '{"recursiv": true}'], b"there is no option 'recursiv'"),
+    (["readdir", "", '{"ev\\u001b[31mil": 1}'], b"there is no option 'ev\\x1b[31mil'"),
+    (["writeFileDelta", "b", "new", '{"minLength": "7"}'], b"option 'minLength' must be a number"),
+    (["watch", "a", '{"overflow": "throws"}'], b"option 'overflow' must be throw or ignore"),
+    (["find", "", '{"options": "-name"}'], b"option 'options' must be a list")])
+def test_an_option_that_would_not_hold_is_refused(fs, args, said):
+    (fs.home / "a").write_text("a")
+    (fs.home / "b").write_text("b")
+    done = fs.run(*args)
+    assert done.returncode == 2 and done.stdout == b"" and said in done.stderr, done
+    assert sorted(p.name for p in fs.home.iterdir()) == ["a", "b"] and (fs.home / "b").read_text() == "b"
+
+
+def test_options_that_are_null_are_not_given(fs):
+    (fs.home / "a").write_text("a")
+    fs.ok("cp", "a", "b", '{"recursive": null, "reflink": true, "verbatimSymlinks": false}')
+    assert (fs.home / "b").read_text() == "a"
 
 
 def test_outside_is_refused_and_logged(fs, tmp_path):
@@ -235,12 +262,33 @@ def test_watch_prints_a_line_for_each_event(fs):
     assert json.loads(rest[-1])["event"] == "unlink" and watch.returncode == 0
 
 
+def test_a_watch_ends_with_its_reader(fs):
+    reader, writer = os.pipe()
+    watch = subprocess.Popen([BIN, "fs", "--root", str(fs.home), "watch", "", '{"stabilityThreshold": 0}'],
+                             stdout=writer, stderr=subprocess.PIPE,
+                             restore_signals=False)  # it ignores SIGPIPE, as this program does
+    os.close(writer)
+    for name in range(2000):  # until it is armed
+        (fs.home / str(name)).write_text("")
+        if select.select([reader], [], [], 0.05)[0]:
+            break
+    os.close(reader)
+    (fs.home / "more").write_text("")
+    assert watch.wait(timeout=30) == 1
+    assert watch.stderr.read() == b"cordon: write to 'standard output': broken pipe\n"
+
+
 def test_the_remedies_of_likely_mistakes(fs):
     assert fs.run("readfile", "a").stderr.endswith(b"did you mean readFile?\n")
     assert b"--root" not in fs.run("readFile", "a").stderr
     fs.home.rmdir()
     done = fs.run("readFile", "a")
     assert done.returncode == 1 and b"the directory that --root names does not exist" in done.stderr
+    fs.home.write_text("")
+    assert fs.run("readFile", "a").stderr.endswith(b"  what --root names is not a directory\n")
+    fs.home.unlink()
+    fs.home.symlink_to(fs.home)
+    assert fs.run("readFile", "a").stderr.endswith(b"  the directory that --root names cannot be reached\n")
     assert str(fs.top).encode() not in done.stderr
 
 

@@ -108,12 +108,31 @@ EVERYWHERE(copies_trees)
           "ERR_FS_CP_EEXIST");
     o = (struct cordon_root_cp_options){.size = sizeof o, .recursive = true, .dereference = true};
     FAILS(f, cordon_root_cp(f->root, at(form, "s"), at(form, "deref"), &o, &f->err), "ENOENT");
+    CHECK_STR(f->err.message, text("ENOENT: no such file or directory, cp '%ss/dangling' -> '%sderef/dangling'",
+                                   form->shown, form->shown));
     unlink(host(f, form, "s/dangling"));
     host_remove(host(f, form, "deref"));
     WORKS(f, cordon_root_cp(f->root, at(form, "s"), at(form, "deref"), &o, &f->err));
     CHECK(lstat(host(f, form, "deref/l"), &st) == 0 && S_ISREG(st.st_mode));
     host_symlink("..", host(f, form, "s/t/up"));
     FAILS(f, cordon_root_cp(f->root, at(form, "s"), at(form, "deref2"), &o, &f->err), "ELOOP");
+}
+
+/* Of a thousand links, the one that leads outside. */
+TEST(names_the_link_that_a_copy_may_not_follow)
+{
+    const struct cordon_root_cp_options o = {.size = sizeof o, .recursive = true, .dereference = true};
+    FOR_EACH_FORM(form)
+    {
+        struct fixture f;
+        fixture_open(&f, 0);
+        host_mkdir(host(&f, form, "s"));
+        host_mkdir(host(&f, form, "s/t"));
+        host_symlink(outside(&f, "secret"), host(&f, form, "s/t/l"));
+        OUTSIDE(&f, cordon_root_cp(f.root, at(form, "s"), at(form, "u"), &o, &f.err));
+        CHECK_STR(f.err.path, at(form, "s/t/l"));
+        fixture_close(&f);
+    }
 }
 
 static const char *others, *wanted;

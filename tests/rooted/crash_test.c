@@ -4,9 +4,11 @@
  */
 #include <dirent.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mount.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -16,7 +18,7 @@
 #include "harness.h"
 #include "rooted/temporary.h"
 
-#define CALLS_MAX 200
+#define CALLS_MAX 400
 
 typedef int writer(struct fixture *f);
 
@@ -126,12 +128,100 @@ TEST(leaves_old_or_new_wherever_copy_file_is_killed)
     check_every_point(copy_file);
 }
 
+static int copy_link(struct fixture *f)
+{
+    return cordon_root_cp(f->root, "link", "d/file", NULL, &f->err);
+}
+
+TEST(leaves_no_link_behind_wherever_a_copy_of_one_is_killed)
+{
+    struct fixture f;
+    fixture_open(&f, 0);
+    host_mkdir(host(&f, forms, "d"));
+    host_symlink("new", host(&f, forms, "link"));
+    bool done = false;
+    unsigned left = 0;
+    for (unsigned n = 1; !done; n++) {
+        CHECK(n < CALLS_MAX);
+        host_remove(host(&f, forms, "d/file"));
+        host_symlink("old", host(&f, forms, "d/file"));
+        temporary_left_behind_seconds = 600;
+        done = killed_at(&f, copy_link, n);
+        left += count_host(host(&f, forms, "d")) > 1;
+        CHECK_INT(count_shown(&f), 1);
+        temporary_left_behind_seconds = AT_ONCE;
+        CHECK_INT(count_shown(&f), 1);
+        CHECK_INT(count_host(host(&f, forms, "d")), 1);
+    }
+    CHECK(left > 0);
+    fixture_close(&f);
+}
+
+static int move_tree(struct fixture *f)
+{
+    return cordon_root_move(f->root, "tree", "d/tree", false, &f->err);
+}
+
+TEST(leaves_the_tree_here_or_there_wherever_a_move_to_another_mount_is_killed)
+{
+    struct fixture f;
+    if (geteuid() != 0 || unshare(CLONE_NEWNS) < 0)
+        test_skip("mounting needs root");
+    fixture_open(&f, 0);
+    host_mkdir(host(&f, forms, "d"));
+    CHECK(mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0);
+    CHECK(mount("none", host(&f, forms, "d"), "tmpfs", 0, NULL) == 0);
+    bool done = false;
+    unsigned left = 0;
+    for (unsigned n = 1; !done; n++) {
+        CHECK(n < CALLS_MAX);
+        host_mkdir(host(&f, forms, "tree"));
+        host_write(host(&f, forms, "tree/x"), "X");
+        temporary_left_behind_seconds = 600;
+        done = killed_at(&f, move_tree, n);
+        const char *here = host_read(host(&f, forms, "tree/x"));
+        const char *there = host_read(host(&f, forms, "d/tree/x"));
+        CHECK((here != NULL && strcmp(here, "X") == 0) || (there != NULL && strcmp(there, "X") == 0));
+        CHECK(!done || here == NULL);
+        const unsigned visible = host_exists(host(&f, forms, "d/tree"));
+        left += count_host(host(&f, forms, "d")) > visible;
+        temporary_left_behind_seconds = AT_ONCE;
+        WORKS(&f, rm(&f, "d/tree", true, true));
+        CHECK_INT(count_shown(&f), 0);
+        CHECK_INT(count_host(host(&f, forms, "d")), 0);
+        host_remove(host(&f, forms, "tree"));
+    }
+    CHECK(left > 2);
+    CHECK(umount2(host(&f, forms, "d"), MNT_DETACH) == 0);
+    fixture_close(&f);
+}
+
+/* Renamed by somebody who may write to the directory above it, and not to this one. */
+TEST(sweeps_no_tree_of_another)
+{
+    struct fixture f;
+    if (geteuid() != 0)
+        test_skip("needs root, who can give files away");
+    fixture_open(&f, 0);
+    host_mkdir(host(&f, forms, "d"));
+    host_mkdir(host(&f, forms, "d/" TEMPORARY_PREFIX "0123456789abcdef"));
+    host_write(host(&f, forms, "d/" TEMPORARY_PREFIX "0123456789abcdef/x"), "X");
+    temporary_left_behind_seconds = AT_ONCE;
+    CHECK(chown(host(&f, forms, "d/" TEMPORARY_PREFIX "0123456789abcdef"), 1234, 1234) == 0);
+    CHECK_INT(count_shown(&f), 0);
+    CHECK_HOST(host(&f, forms, "d/" TEMPORARY_PREFIX "0123456789abcdef/x"), "X");
+    CHECK(chown(host(&f, forms, "d/" TEMPORARY_PREFIX "0123456789abcdef"), 0, 0) == 0);
+    CHECK_INT(count_shown(&f), 0);
+    CHECK_INT(count_host(host(&f, forms, "d")), 0);
+    fixture_close(&f);
+}
+
 TEST(sweeps_nothing_through_a_readonly_root_and_nothing_young)
 {
     struct fixture f;
     fixture_open(&f, CORDON_ROOT_READONLY);
     host_mkdir(host(&f, forms, "d"));
-    host_write(host(&f, forms, "d/" TEMPORARY_PREFIX "x"), "left");
+    host_write(host(&f, forms, "d/" TEMPORARY_PREFIX "0123456789abcdef"), "left");
     host_write(host(&f, forms, "d/file"), "x");
     temporary_left_behind_seconds = AT_ONCE;
     CHECK_INT(count_shown(&f), 1);

@@ -4,6 +4,7 @@
 
 #include "fixture.h"
 #include "harness.h"
+#include "rooted/temporary.h"
 
 EVERYWHERE(makes_and_removes_directories)
 {
@@ -52,12 +53,42 @@ EVERYWHERE(removes_files_lists_and_trees)
     WORKS(f, cordon_root_rm(f->root, both, 2, NULL, &f->err));
     CHECK(!host_exists(host(f, form, "1")) && !host_exists(host(f, form, "2")));
     WORKS(f, cordon_root_rm(f->root, both, 0, NULL, &f->err));
+    /* One that is missing does not keep the others; the first that fails is told. */
+    host_write(host(f, form, "2"), "");
+    host_mkdir(host(f, form, "full"));
+    const char *some[] = {at(form, "1"), at(form, "full"), at(form, "2")};
+    FAILS(f, cordon_root_rm(f->root, some, 3, NULL, &f->err), "ENOENT");
+    CHECK_STR(f->err.path, text("%s1", form->shown));
+    CHECK(!host_exists(host(f, form, "2")) && host_exists(host(f, form, "full")));
     host_mkdir(host(f, form, "d"));
     FAILS(f, cordon_root_unlink(f->root, at(form, "d"), &f->err), "EISDIR");
     FAILS(f, cordon_root_unlink(f->root, at(form, "q"), &f->err), "ENOENT");
     host_write(host(f, form, "a"), "");
     WORKS(f, cordon_root_unlink(f->root, at(form, "a"), &f->err));
     CHECK(!host_exists(host(f, form, "a")));
+}
+
+/* A directory that may not be searched: what is in it is not known to be missing. */
+TEST(tells_what_it_cannot_see_from_what_is_missing)
+{
+    if (geteuid() == 0 && (setgid(1500) < 0 || setuid(1500) < 0))
+        test_skip("cannot become an ordinary user");
+    FOR_EACH_MODE(flags)
+    {
+        struct fixture f;
+        fixture_open(&f, flags | CORDON_ROOT_ALLOW_HARDLINK);
+        host_mkdir(host(&f, forms, "d"));
+        host_write(host(&f, forms, "d/x"), "X");
+        CHECK(chmod(host(&f, forms, "d"), 0600) == 0);
+        FAILS(&f, rm(&f, "d/x", false, true), "EACCES");
+        FAILS(&f, rm(&f, "d/x", false, false), "EACCES");
+        FAILS(&f, cordon_root_move(f.root, "d/x", "y", false, &f.err), "EACCES");
+        FAILS(&f, cordon_root_link(f.root, "d/x", "y", &f.err), "EACCES");
+        FAILS(&f, cordon_root_cp(f.root, "d/x", "y", NULL, &f.err), "EACCES");
+        CHECK(chmod(host(&f, forms, "d"), 0700) == 0);
+        CHECK_HOST(host(&f, forms, "d/x"), "X");
+        fixture_close(&f);
+    }
 }
 
 EVERYWHERE(renames_and_moves)
@@ -114,6 +145,27 @@ EVERYWHERE(replaces_no_directory_by_what_lies_in_it)
     }
     WORKS(f, cordon_root_move(f->root, at(form, "d"), at(form, "d"), true, &f->err));
     CHECK_HOST(host(f, form, "d/file"), "F");
+}
+
+EVERYWHERE(takes_no_file_for_its_own_that_only_begins_alike)
+{
+    static const char *const names[] = {".cordon-tmp-", ".cordon-tmp-notes", ".cordon-tmp-0123456789ABCDEF",
+                                        ".cordon-tmp-0123456789abcdef0"};
+    const struct cordon_root_cp_options o = {.size = sizeof o, .recursive = true};
+    struct cordon_root_entries l;
+    host_mkdir(host(f, form, "d"));
+    for (size_t i = 0; i < 4; i++)
+        host_write(host(f, form, text("d/%s", names[i])), "mine");
+    temporary_left_behind_seconds = -1;
+    WORKS(f, cordon_root_get_listing(f->root, at(form, "d"), &l, &f->err));
+    CHECK_INT(l.count, 4);
+    cordon_root_entries_free(&l);
+    WORKS(f, cordon_root_cp(f->root, at(form, "d"), at(form, "e"), &o, &f->err));
+    for (size_t i = 0; i < 4; i++) {
+        CHECK_HOST(host(f, form, text("d/%s", names[i])), "mine");
+        CHECK_HOST(host(f, form, text("e/%s", names[i])), "mine");
+    }
+    FAILS(f, cordon_root_rmdir(f->root, at(form, "d"), false, &f->err), "ENOTEMPTY");
 }
 
 EVERYWHERE(lists_directories)

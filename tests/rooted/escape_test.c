@@ -534,7 +534,7 @@ TEST(sweeps_no_temporary_files_outside)
         fixture_open(&f, 0);
         make_escapes(&f, form);
         char left[300];
-        snprintf(left, sizeof left, "%s", outside(&f, "dir/" TEMPORARY_PREFIX "x"));
+        snprintf(left, sizeof left, "%s", outside(&f, "dir/" TEMPORARY_PREFIX "0123456789abcdef"));
         host_write(left, "left");
         temporary_left_behind_seconds = 0;
         arm("descend", 0, host(&f, form, "in"), outside(&f, "dir"));

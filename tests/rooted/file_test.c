@@ -1,4 +1,5 @@
 /* Reading, writing and changing single files, for every way to name a base. */
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -98,6 +99,20 @@ EVERYWHERE(changes_metadata)
     CHECK_INT(st.type, 'd');
     WORKS(f, cordon_root_lstat(f->root, at(form, ""), &st, &f->err));
     CHECK_INT(st.type, 'd');
+}
+
+EVERYWHERE(answers_promptly_for_a_file_that_is_leased)
+{
+    struct cordon_root_data d;
+    host_write(host(f, form, "a"), "A");
+    signal(SIGIO, SIG_IGN); /* which asks for it back */
+    int fd = open(host(f, form, "a"), O_RDWR);
+    if (fcntl(fd, F_SETLEASE, F_WRLCK) < 0)
+        test_skip("this file system has no leases");
+    FAILS(f, cordon_root_read_file(f->root, at(form, "a"), 0, &d, &f->err), "EBUSY");
+    CHECK(fcntl(fd, F_SETLEASE, F_UNLCK) == 0);
+    CHECK_CONTENT(f, at(form, "a"), "A");
+    close(fd);
 }
 
 EVERYWHERE(answers_promptly_for_what_is_not_a_file)

@@ -39,6 +39,43 @@ EVERYWHERE(follows_links_that_stay_inside)
     FAILS(f, cordon_root_read_file(f->root, at(form, "loop"), 0, &data, &f->err), "ELOOP");
 }
 
+static unsigned long rewalks;
+
+static void count_rewalks(const char *point)
+{
+    rewalks += strcmp(point, "rewalk") == 0;
+}
+
+/* Forty links, each of which goes down and up as often as its text has room for. */
+TEST(goes_no_way_again_without_end)
+{
+    struct fixture f;
+    fixture_open(&f, 0);
+    char way[PATH_MAX] = "";
+    char deep[PATH_MAX];
+    snprintf(deep, sizeof deep, "%s", host(&f, forms, ""));
+    for (int i = 0; i < 600; i++) {
+        strcat(deep, "a/");
+        host_mkdir(deep);
+        strcat(way, "a/");
+    }
+    for (int i = 0; i < 600; i++)
+        strcat(way, "../");
+    for (int i = 0; i < 38; i++)
+        host_symlink(text("%sl%d", way, i + 1), host(&f, forms, text("l%d", i)));
+    host_write(host(&f, forms, "l38"), "the end");
+    struct cordon_root_data d;
+    guard_hook = count_rewalks;
+    FAILS(&f, cordon_root_realpath(f.root, "l0", &d, &f.err), "ELOOP");
+    guard_hook = NULL;
+    CHECK(rewalks > 1000 && rewalks <= 65536);
+    WORKS(&f, cordon_root_realpath(f.root, "l38", &d, &f.err));
+    cordon_root_data_free(&d);
+    host_symlink(text("%sl38", way + 1000), host(&f, forms, "few")); /* a hundred down, six hundred up: outside */
+    OUTSIDE(&f, cordon_root_realpath(f.root, "few", &d, &f.err));
+    fixture_close(&f);
+}
+
 EVERYWHERE(resolves_in_the_style_of_the_request)
 {
     make_escapes(f, form);

@@ -43,6 +43,32 @@ TEST(keeps_bases_apart)
     fixture_close(&f);
 }
 
+/* The program may change its directory; the root stays where it is. */
+TEST(stays_where_it_was_opened)
+{
+    struct fixture f;
+    fixture_open(&f, 0);
+    host_write(host(&f, forms, "a"), "mine");
+    host_mkdir(text("%s/outside/dir/home", f.dir));
+    host_write(text("%s/outside/dir/home/a", f.dir), "another's");
+    CHECK(chdir(f.dir) == 0);
+    f.options.home = "home";
+    f.options.scratch = "./scratch";
+    fixture_reopen(&f);
+    CHECK_CONTENT(&f, "a", "mine");
+    CHECK(chdir(text("%s/outside/dir", f.dir)) == 0);
+    CHECK_CONTENT(&f, "a", "mine");
+    WORKS(&f, write_text(&f, "a", "changed"));
+    CHECK_HOST(host(&f, forms, "a"), "changed");
+    WORKS(&f, write_text(&f, "/scratch/s", "S"));
+    host_symlink(host(&f, forms, "a"), host(&f, forms, "abs"));
+    CHECK_CONTENT(&f, "abs", "changed");
+    CHECK_HOST("home/a", "another's");
+    host_remove(text("%s/outside/dir/home", f.dir));
+    CHECK(chdir("/") == 0);
+    fixture_close(&f);
+}
+
 TEST(sends_absolute_paths_home_without_a_rootfs)
 {
     struct fixture f;

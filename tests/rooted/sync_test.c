@@ -5,6 +5,7 @@
 
 #include "fixture.h"
 #include "harness.h"
+#include "rooted/guard.h"
 
 #define LONG 20000 /* ms; only reached when something is broken */
 
@@ -141,5 +142,32 @@ TEST(refuses_heartbeats_for_what_leads_outside)
     make_escapes(&f, forms);
     OUTSIDE(&f, cordon_root_sync_fs_watch(f.root, "esc", true, &f.err));
     OUTSIDE(&f, cordon_root_sync_fs_watch(f.root, "escd/file", true, &f.err));
+    fixture_close(&f);
+}
+
+static int noisy[2];
+
+static void make_noise(const char *point)
+{
+    static unsigned turn;
+    if (strcmp(point, "drain") == 0)
+        CHECK(pwrite(noisy[turn++ % 2], "x", 1, 0) == 1);
+}
+
+/* The root is locked while the queue is read: every other call would wait for whoever makes the noise. */
+TEST(keeps_nobody_waiting_while_somebody_changes_things_without_end)
+{
+    struct fixture f;
+    alarm(120);
+    fixture_open(&f, 0);
+    host_write(host(&f, forms, "a"), "one");
+    for (int i = 0; i < 2; i++)
+        noisy[i] = open(host(&f, forms, i == 0 ? "x" : "y"), O_WRONLY | O_CREAT, 0600);
+    WORKS(&f, cordon_root_sync_fs_watch(f.root, "a", true, &f.err));
+    guard_hook = make_noise;
+    nothing(&f);
+    host_write(host(&f, forms, "a"), "two");
+    expect(&f, "change", "a", "two");
+    guard_hook = NULL;
     fixture_close(&f);
 }

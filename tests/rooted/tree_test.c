@@ -92,6 +92,30 @@ TEST(walks_a_tree_deeper_than_its_descriptors)
     fixture_close(&f);
 }
 
+/* What no call could name is not listed: it would take memory by the square of the depth. */
+TEST(lists_what_can_be_named)
+{
+    struct fixture f;
+    fixture_open(&f, 0);
+    host_mkdir(host(&f, forms, "deep"));
+    make_deep(open(host(&f, forms, "deep"), O_RDONLY | O_DIRECTORY), 5000);
+    FOR_EACH_FORM(form)
+    {
+        if (strcmp(form->dir, "home") != 0)
+            continue;
+        struct cordon_root_entries l;
+        struct cordon_root_stat st;
+        WORKS(&f, cordon_root_readdir(f.root, at(form, "deep"), true, &l, &f.err));
+        CHECK(l.count > 2000 && l.count < 2048);
+        const char *longest = l.entries[l.count - 1].name;
+        WORKS(&f, cordon_root_lstat(f.root, text("deep/%s", longest), &st, &f.err));
+        FAILS(&f, cordon_root_lstat(f.root, text("deep/%s/d", longest), &st, &f.err), "ENAMETOOLONG");
+        cordon_root_entries_free(&l);
+    }
+    WORKS(&f, rm(&f, "deep", true, false));
+    fixture_close(&f);
+}
+
 TEST(handles_100000_siblings)
 {
     struct fixture f;

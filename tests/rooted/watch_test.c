@@ -1,6 +1,7 @@
 /* Events, in the order the contract demands. Waits end when the event comes, not by the clock. */
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -8,6 +9,7 @@
 
 #include "fixture.h"
 #include "harness.h"
+#include "rooted/guard.h"
 
 static struct cordon_root_watch *start(struct fixture *f, const char *path,
                                        struct cordon_root_watch_options o)
@@ -349,6 +351,69 @@ TEST(ends_from_another_thread_and_ignores_for_a_while)
     CHECK(cordon_root_watch_done(w));
     pthread_join(t, NULL);
     cordon_root_watch_close(w);
+    fixture_close(&f);
+}
+
+static struct {
+    int files[2];
+    unsigned turn;
+    struct cordon_root_watch *ends; /* after some noise */
+} noise;
+
+/* Whenever the queue has been read, there is something in it again; of two files, since the kernel merges equal ones. */
+static void make_noise(const char *point)
+{
+    if (strcmp(point, "drain") != 0)
+        return;
+    CHECK(pwrite(noise.files[noise.turn++ % 2], "x", 1, 0) == 1);
+    if (noise.ends != NULL && noise.turn > 1000)
+        cordon_root_watch_end(noise.ends);
+}
+
+TEST(tells_and_ends_while_somebody_changes_things_without_end)
+{
+    struct fixture f;
+    alarm(120);
+    fixture_open(&f, 0);
+    const struct cordon_root_watch_options none = {0};
+    struct cordon_root_watch *w = start(&f, "", none);
+    for (int i = 0; i < 2; i++)
+        noise.files[i] = open(host(&f, forms, i == 0 ? "a" : "b"), O_WRONLY | O_CREAT, 0600);
+    guard_hook = make_noise;
+    NEXT("add a");
+    NEXT("add b");
+    CHECK(strncmp(next(&f, w, LONG), "change ", 7) == 0);
+    noise.turn = 0;
+    noise.ends = w;
+    while (!cordon_root_watch_done(w))
+        next(&f, w, -1);
+    guard_hook = NULL;
+    cordon_root_watch_close(w);
+    fixture_close(&f);
+}
+
+static bool set_limit(const char *name, const char *value)
+{
+    FILE *file = fopen(text("/proc/sys/user/%s", name), "w");
+    const bool written = file != NULL && fputs(value, file) >= 0;
+    return file != NULL && fclose(file) == 0 && written;
+}
+
+TEST(says_which_limit_on_watches_is_reached)
+{
+    struct fixture f;
+    struct cordon_root_watch *w = NULL;
+    fixture_open(&f, 0);
+    if (unshare(CLONE_NEWUSER) < 0 || !set_limit("max_inotify_watches", "0")) {
+        host_remove(f.dir);
+        test_skip("needs a user namespace, whose limits are its own");
+    }
+    FAILS(&f, cordon_root_watch_open(f.root, "a", NULL, &w, &f.err), "ENOSPC");
+    CHECK_STR(f.err.message, "ENOSPC: System limit for number of file watchers reached, watch 'a'");
+    CHECK(set_limit("max_inotify_instances", "0"));
+    FAILS(&f, cordon_root_watch_open(f.root, "a", NULL, &w, &f.err), "EMFILE");
+    CHECK(strstr(f.err.message, "fs.inotify.max_user_instances") != NULL);
+    FAILS(&f, cordon_root_sync_fs_watch(f.root, "a", true, &f.err), "EMFILE");
     fixture_close(&f);
 }
 

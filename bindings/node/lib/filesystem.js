@@ -67,9 +67,16 @@ class SandboxedFilesystem extends EventEmitter {
   }
 
   // Every call goes through here; whoever listens for denials hears of them.
-  #call(method, path, ...rest) {
-    const promise = native[method](this.#root, path, ...rest);
+  #heard(method, path, promise) {
     return this.listenerCount('denial') === 0 ? promise : promise.catch((error) => this.#deny(method, path, error));
+  }
+
+  #call(method, path, ...rest) {
+    return this.#heard(method, path, native[method](this.#root, path, ...rest));
+  }
+
+  #tool(tool, args, options) {
+    return this.#heard(tool, args.at(-1), tools.run(this.#root, tool, args, options));
   }
 
   #deny(method, path, error) {
@@ -194,7 +201,7 @@ class SandboxedFilesystem extends EventEmitter {
     const save = saveLast ? 1 : 0;
     if (isPatchRequest(data)) {
       const patch = typeof data.patch === 'string' ? data.patch : JSON.stringify(data.patch);
-      return this.#call('writePatch', check.path(path), patch, data.sha256, save);
+      return this.#heard('writeFile', path, native.writePatch(this.#root, check.path(path), patch, data.sha256, save));
     }
     return this.#call('writeFile', check.path(path), check.data(data), save);
   }
@@ -213,7 +220,7 @@ class SandboxedFilesystem extends EventEmitter {
         `${options.pollInterval}). Set pollInterval=0 or omit it.`);
     }
     check.signal(options.signal);
-    return Watch.open(this.#root, path, options);
+    return this.#heard('watch', path, Watch.open(this.#root, path, options));
   }
 
   async syncFsWatch(path, active = true, info = {}) {
@@ -245,29 +252,29 @@ class SandboxedFilesystem extends EventEmitter {
   }
 
   async find(path, options = {}) {
-    return tools.run(this.#root, 'find', [check.path(path)], options);
+    return this.#tool('find', [check.path(path)], options);
   }
 
   async fd(path, options = {}) {
     const pattern = options.pattern === undefined ? [] : [options.pattern];
-    return tools.run(this.#root, 'fd', [check.path(path), ...pattern], options);
+    return this.#tool('fd', [check.path(path), ...pattern], options);
   }
 
   async ripgrep(path, pattern, options = {}) {
     if (pattern === undefined || pattern === '') throw new Error('pattern must be specified');
-    return tools.run(this.#root, 'ripgrep', [check.path(path), pattern], options);
+    return this.#tool('ripgrep', [check.path(path), pattern], options);
   }
 
   async dust(path, options = {}) {
-    return tools.run(this.#root, 'dust', [check.path(path)], options);
+    return this.#tool('dust', [check.path(path)], options);
   }
 
   async ouch(args, options = {}) {
-    return tools.run(this.#root, 'ouch', args, options);
+    return this.#tool('ouch', args, options);
   }
 
   async rustic(args, options = {}) {
-    return tools.run(this.#root, 'rustic', args, options);
+    return this.#tool('rustic', args, options);
   }
 
   // Where a path is on the host, if it leads inside; for display and tests. What is missing is not

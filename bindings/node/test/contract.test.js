@@ -330,8 +330,12 @@ test('denials are told once each, without a host path', async (t) => {
   await f.readFile('esc').catch(() => {});
   await f.readFile('missing').catch(() => {});
   await f.symlink('a', 'b').catch(() => {});
+  await f.watch('esc').catch(() => {});
+  await f.find('escd').catch(() => {});
+  await f.writeFile('esc', { patch: [], sha256: '' }).catch(() => {});
   assert.deepStrictEqual(heard.map((r) => [r.method, r.mode, r.path, r.code]),
-    [['readFile', 'safe', 'esc', 'EACCES'], ['symlink', 'safe', 'b', 'EPERM']]);
+    [['readFile', 'safe', 'esc', 'EACCES'], ['symlink', 'safe', 'b', 'EPERM'], ['watch', 'safe', 'esc', 'EACCES'],
+      ['find', 'safe', 'escd', 'EACCES'], ['writeFile', 'safe', 'esc', 'EACCES']]);
   assert.ok(!JSON.stringify(heard).includes(top));
 });
 

@@ -1,5 +1,6 @@
 """Root: pathlib's ways, and no way out."""
 
+import json
 import os
 import threading
 
@@ -102,6 +103,48 @@ def test_no_way_out(home, root):
         root.read_text("../outside")  # stops at the top
     assert (home.parent / "outside").read_text() == "secret"
     assert root.counters()["outside"] == 4
+
+
+def test_errors_are_whole_whatever_the_path(home, root):
+    os.symlink("../outside", home / "a, b")
+    with pytest.raises(PermissionError) as caught:
+        root.read_text("a, b")
+    assert caught.value.strerror == "realpath of 'a, b' resolves to a path outside of sandbox"
+    with pytest.raises(FileNotFoundError) as caught:
+        root.read_text("no, open")
+    assert (caught.value.strerror, caught.value.filename) == ("no such file or directory", "no, open")
+
+
+def test_no_move_from_base_to_base(home, tmp_path):
+    (tmp_path / "s").mkdir()
+    with cordon.Root(home, scratch=tmp_path / "s") as r:
+        r.write_text("a", "1")
+        with pytest.raises(OSError) as caught:
+            r.move("a", "/scratch/a")
+        assert caught.value.code == "EXDEV" and r.read_text("a") == "1"
+        r.copy("a", "/scratch/a")
+        assert (tmp_path / "s/a").read_text() == "1"
+
+
+def test_a_watch_with_patches(home, root):
+    root.write_text("a", "one two", save_last=True)
+    with root.watch("a", stability=0, patch=True) as watch:
+        (home / "a").write_text("one 2")
+        event = watch.next(timeout=20)
+        while event is not None and event.patch is None:  # a look while the file was cut
+            event = watch.next(timeout=20)
+        assert event is not None and event.event == "change" and json.loads(event.patch)
+
+
+def test_backups_need_a_place(home, tmp_path):
+    (tmp_path / "repo").mkdir()
+    with cordon.Root(home) as r, pytest.raises(OSError, match="no backup repository is configured"):
+        r.tool("rustic", "snapshots")
+    with cordon.Root(home, rustic_repo=tmp_path / "repo", host="me") as r:
+        try:
+            assert r.tool("rustic", "snapshots").code == 0
+        except OSError as e:
+            assert "rustic is not installed" in str(e)
 
 
 def test_denials_and_readonly(home):

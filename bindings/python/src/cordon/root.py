@@ -136,11 +136,13 @@ def _raise(error: native.Error) -> None:
     dest = _text(error.dest) if error.has_dest else None
     number = -error.errnum
     prefix = f"{code}: "
-    reason = message[len(prefix):] if message.startswith(prefix) else message
+    reason = message
+    if message.startswith(prefix):  # the system's words: OSError says the path itself
+        reason = message[len(prefix):].split(f", {_text(error.syscall)}")[0]
     if code == "LOCK":
         raised: OSError = Locked(number or None, reason, path)
     else:  # OSError makes FileNotFoundError and the others of the number
-        raised = OSError(number or None, reason.split(", ")[0], path, None, dest)
+        raised = OSError(number or None, reason, path, None, dest)
     raised.code = code  # type: ignore[attr-defined]
     raised.syscall = _text(error.syscall)  # type: ignore[attr-defined]
     raise raised
@@ -275,7 +277,8 @@ class Root:
     """
     A directory and what is beneath it. Paths are relative to it (or absolute, then `/` is the same
     directory); `..` stops at the top; links work as long as they stay inside. Errors are those of
-    pathlib, and never hold a path of the host. Usable from several threads at once.
+    pathlib, and never hold a path of the host. Usable from several threads at once. `rustic_repo` is
+    where tool("rustic", ...) keeps the backups, `host` whose they are.
     """
 
     def __init__(self, home: PathLike, *, rootfs: Optional[PathLike] = None,
@@ -284,6 +287,7 @@ class Root:
                  unsafe: bool = False, strict: bool = False, no_xdev: bool = False,
                  allow_hardlink: bool = False, allow_symlink: bool = False, leaf_links_act: bool = False,
                  durable: Union[bool, str] = False, max_read_bytes: int = 0,
+                 host: Optional[str] = None, rustic_repo: Optional[PathLike] = None,
                  on_denial: Optional[Callable[[Denial], None]] = None) -> None:
         flags = (readonly, unsafe, strict, no_xdev, allow_hardlink, allow_symlink, leaf_links_act)
         options = native.Options(size=ctypes.sizeof(native.Options), home=_bytes(home),
@@ -293,6 +297,8 @@ class Root:
         options.rootfs = _bytes(rootfs) if rootfs is not None else None
         options.scratch = _bytes(scratch) if scratch is not None else None
         options.scratch_alias = _bytes(scratch_alias) if scratch_alias is not None else None
+        options.host = _bytes(host) if host is not None else None
+        options.rustic_repo = _bytes(rustic_repo) if rustic_repo is not None else None
         if home_aliases is not None:
             aliases = strings([_bytes(a) for a in home_aliases])
             options.home_aliases = ctypes.cast(aliases, ctypes.POINTER(ctypes.c_char_p))
@@ -413,21 +419,25 @@ class Root:
 
     # -- changing
 
-    def write_bytes(self, path: PathLike, data: bytes) -> int:
-        """A reader sees the old content or the new, never a part; unless it has to be written in place."""
-        self._call("write_file", _bytes(path), data, len(data), False)
+    def write_bytes(self, path: PathLike, data: bytes, *, save_last: bool = False) -> int:
+        """
+        A reader sees the old content or the new, never a part; unless it has to be written in place.
+        `save_last`: watch(patch=True) tells what others change from here on, and not this write.
+        """
+        self._call("write_file", _bytes(path), data, len(data), save_last)
         return len(data)
 
-    def write_text(self, path: PathLike, text: str, encoding: str = "utf-8") -> int:
-        self.write_bytes(path, text.encode(encoding))
+    def write_text(self, path: PathLike, text: str, encoding: str = "utf-8", *, save_last: bool = False) -> int:
+        self.write_bytes(path, text.encode(encoding), save_last=save_last)
         return len(text)
 
-    def write_delta(self, path: PathLike, text: str, base: Optional[str] = None, *, min_length: int = 1024) -> None:
+    def write_delta(self, path: PathLike, text: str, base: Optional[str] = None, *, min_length: int = 1024,
+                    save_last: bool = False) -> None:
         """Writes `text`; with `base`, what the caller believes is there, as a patch of it."""
         content = text.encode()
         known = base.encode() if base is not None else None
         self._call("write_file_delta", _bytes(path), content, len(content), known,
-                   len(known) if known is not None else 0, _whole(min_length), False)
+                   len(known) if known is not None else 0, _whole(min_length), save_last)
 
     def append_bytes(self, path: PathLike, data: bytes) -> int:
         self._call("append_file", _bytes(path), data, len(data))
@@ -479,7 +489,7 @@ class Root:
         self._call("rename", _bytes(source), _bytes(target))
 
     def move(self, source: PathLike, target: PathLike, overwrite: bool = False) -> None:
-        """Also from one base to another, by a copy."""
+        """Within one base; makes the directories above `target`. To another mount: a copy, then a removal."""
         self._call("move", _bytes(source), _bytes(target), overwrite)
 
     def copy(self, source: PathLike, target: PathLike) -> None:
