@@ -7,25 +7,12 @@ import random
 import resource
 import signal
 import subprocess
-import tempfile
 import time
 
 import pytest
 
-from support import (ALL, BIN, ENV, PYTHON, ROOT, cgroups, check_document, cordon, eventually, marker,
+from support import (ALL, BIN, ENV, PYTHON, cgroups, check_document, cordon, eventually, marker,
                      nothing_left, pids_with, run)
-
-
-@contextlib.contextmanager
-def tiny_disk():
-    """A directory on a file system with almost no room."""
-    with tempfile.TemporaryDirectory() as d:
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k,mode=0777", "tmpfs", d],
-                       check=True)
-        try:
-            yield d
-        finally:
-            subprocess.run(["umount", d], check=True)
 
 
 @pytest.mark.parametrize("die", [True, False])
@@ -52,15 +39,14 @@ def test_nothing_runs_for_a_process_that_is_gone():
     assert run("--die-with", str(os.getpid()), "--", "true").rc == 0
 
 
-def test_full_disk_for_the_result():
-    if not ROOT:
-        pytest.skip("only root can mount a tiny file system")
-    with tiny_disk() as d:
-        r = cordon("run", "--result", f"{d}/r.json", "--", "head", "-c", "200000", "/dev/zero")
-        assert r.rc == 125, r.told()
-        assert b"r.json" in r.err and b"no space" in r.err.lower()
-        assert len(r.out) == 200000
-        assert os.listdir(d) == [], "a temporary file was left"
+@pytest.mark.usefixtures("own_mounts")
+def test_full_disk_for_the_result(place):
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k,mode=0777", "tmpfs", str(place)], check=True)
+    r = cordon("run", "--result", place / "r.json", "--", "head", "-c", "200000", "/dev/zero")
+    assert r.rc == 125, r.told()
+    assert b"r.json" in r.err and b"no space" in r.err.lower()
+    assert len(r.out) == 200000
+    assert os.listdir(place) == [], "a temporary file was left"
 
 
 def test_full_device_for_stdout():

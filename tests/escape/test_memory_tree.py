@@ -43,6 +43,7 @@ HIDDEN = {
 def test_memory_that_no_process_shows(how):
     """Pages without a resident size: bounded all the same, or the call does not exist."""
     code = HIDDEN[how] + "\nsay('has it all')"
+    assert inside(code, "--mem", "none", "--tmp", "1G").answer == "has it all", "the control"
     r = run("--mem", "96M", "--tmp", "1G", "--", PYTHON, "-c", PRELUDE + code)
     assert "has it all" not in r.doc["stdout"], r.told()
     assert r.doc["status"] in ("MEM_LIMIT", "NONZERO_EXIT", "SIGNALED"), r.told()
