@@ -2,6 +2,7 @@
 import hashlib
 import json
 import os
+import pathlib
 import signal
 import subprocess
 
@@ -138,6 +139,21 @@ def test_i10_no_capabilities():
 def test_i10_uid_caller_has_no_capabilities_either():
     r = inside(STATUS + "say(status())", "--uid", "caller")
     assert int(r.answer["CapEff"], 16) == int(r.answer["CapBnd"], 16) == 0
+
+
+def test_init_keeps_no_capability():
+    """It needs them until everything stands; what took it over afterwards would have none."""
+    with subprocess.Popen([BIN, "run", "--", "sleep", "60"], env=ENV, stdin=subprocess.DEVNULL) as p:
+        def settled():
+            for init in pathlib.Path(f"/proc/{p.pid}/task/{p.pid}/children").read_text().split():
+                text = pathlib.Path(f"/proc/{init}/status").read_text(errors="replace")
+                status = dict(line.split(":\t", 1) for line in text.splitlines() if ":\t" in line)
+                return status["NSpid"].split()[-1] == "1" and status["NoNewPrivs"] == "1" and \
+                    int(status["CapEff"], 16) == int(status["CapPrm"], 16) == 0
+        try:
+            assert eventually(settled)
+        finally:
+            p.terminate()
 
 
 def test_i10_setuid_setgid_chroot_fail():
