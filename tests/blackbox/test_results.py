@@ -1,4 +1,5 @@
 """How a run ends and what the result document says: P2-P9, P15, P16, P20, P23, P25, P28, P32."""
+import base64
 import json
 import os
 import signal
@@ -164,12 +165,13 @@ def test_p28_bytes_that_are_not_utf8(place):
     r = run("--stdout-file", place / "out", "--", "printf", r"a\377b\300\200c")
     assert r.doc["status"] == "OK" and r.doc["stdout_bytes"] == 6
     assert r.doc["stdout"].startswith("a\ufffd") and r.doc["stdout"].endswith("c")
-    assert (place / "out").read_bytes() == b"a\xffb\xc0\x80c"
+    assert (place / "out").read_bytes() == base64.b64decode(r.doc["stdout_base64"]) == b"a\xffb\xc0\x80c"
+    assert "stderr_base64" not in r.doc
 
 
 def test_p28_control_bytes_and_nul_survive():
     r = run("--", "printf", r"\000\001\033[31m\\\"\n")
-    assert r.doc["stdout"] == "\0\x01\x1b[31m\\\"\n"
+    assert r.doc["stdout"] == "\0\x01\x1b[31m\\\"\n" and "stdout_base64" not in r.doc
 
 
 def test_p32_what_is_needed_to_repeat():

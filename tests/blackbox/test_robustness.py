@@ -176,6 +176,27 @@ def test_a_payload_that_ignores_the_signal_is_killed_after_the_grace():
     assert eventually(lambda: not pids_with(word))
 
 
+def test_a_second_signal_kills_at_once():
+    argv = [BIN, "run", "--grace", "10m", "--", "sh", "-c", "trap '' TERM INT; echo up; sleep 300; sleep 300"]
+    with subprocess.Popen(argv, env=ENV, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as p:
+        assert p.stdout.readline() == b"up\n"
+        p.send_signal(signal.SIGTERM)
+        with pytest.raises(subprocess.TimeoutExpired):
+            p.wait(0.3)
+        p.send_signal(signal.SIGINT)
+        assert p.wait(timeout=30) in (128 + signal.SIGTERM, 128 + signal.SIGINT)
+
+
+@pytest.mark.parametrize("sig", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_that_the_caller_has_ignored_stays_so(sig):
+    """As by nohup, or in the background of a shell."""
+    with subprocess.Popen([BIN, "run", "--", "sh", "-c", "echo up; read x; echo went on"], env=ENV, stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, preexec_fn=lambda: signal.signal(sig, signal.SIG_IGN)) as p:
+        assert p.stdout.readline() == b"up\n"
+        p.send_signal(sig)
+        assert p.communicate(b"\n", timeout=30)[0] == b"went on\n" and p.returncode == 0
+
+
 def test_signals_at_any_moment_leave_a_result_or_nothing_run(place):
     """SIGTERM during set-up: the exit status tells, the document is whole if it is there."""
     word = marker()
