@@ -467,24 +467,6 @@ except OSError: pass
     assert doc["status"] == "POLICY_VIOLATION", doc
 
 
-@pytest.mark.skipif(not ROOT or shutil.which("strace") is None, reason="strace plays a file system that holds it, as root")
-def test_a_listener_that_is_held_ends_the_run(project):
-    code = """
-open('tests/ready', 'w').close()
-while not os.path.exists('tests/go'): time.sleep(0.01)
-os.mkdir('tests/d')
-"""
-    with running(project, code) as p:
-        with subprocess.Popen(["strace", "-o", "/dev/null", "-p", str(listener_of(p.pid)), "-e", "trace=process_vm_readv", "-e",
-                               "inject=process_vm_readv:delay_enter=60000000"], stderr=subprocess.PIPE) as tracer:
-            assert b"attached" in tracer.stderr.readline()
-            (project / "tests/go").touch()
-            out, _ = p.communicate(timeout=40)
-            tracer.kill()
-    doc = json.loads(out)
-    assert doc["status"] == "INTERNAL_ERROR" and p.returncode == 125 and "listener" in doc["reason"], doc
-
-
 def test_the_listener_ends_with_the_supervisor(project):
     with running(project, BUSY) as p:
         listener = listener_of(p.pid)
