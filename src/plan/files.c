@@ -19,7 +19,8 @@ struct place {
     const char *path; /* relative, as in plan_step.target */
     size_t len;
     enum ground ground;
-    bool listed; /* the caller named exactly this, and it will be there */
+    size_t order; /* what stands above it and came later covers it */
+    bool listed;  /* the caller named exactly this, and it will be there */
 };
 
 struct tree {
@@ -64,7 +65,7 @@ static void grow_table(struct tree *t)
     *t = bigger;
 }
 
-static void remember(struct tree *t, const char *path, enum ground ground)
+static void remember(struct tree *t, const char *path, enum ground ground, size_t order)
 {
     if (t->used * 2 >= t->slots)
         grow_table(t);
@@ -73,21 +74,22 @@ static void remember(struct tree *t, const char *path, enum ground ground)
     const size_t len = strlen(path);
     struct place *p = find_place(t, path, len);
     t->used += p->path == NULL;
-    *p = (struct place){path, len, ground, false};
+    *p = (struct place){path, len, ground, order, false};
 }
 
-/* The nearest thing above a path; the root is always remembered. */
+/* The last thing that was put above a path, the nearest of those; the root is always remembered. */
 static const struct place *place_above(const struct tree *t, const char *path)
 {
+    const struct place *last = find_place(t, "", 0);
     for (size_t len = strlen(path); len > 0;) {
         do
             len--;
         while (len > 0 && path[len] != '/');
         const struct place *p = find_place(t, path, len);
-        if (p->path != NULL)
-            return p;
+        if (p->path != NULL && (p->order > last->order || (p->order == last->order && p->len > last->len)))
+            last = p;
     }
-    return find_place(t, "", 0);
+    return last;
 }
 
 static struct plan_step *add(struct tree *t, enum step_kind kind, const char *target)
@@ -119,14 +121,14 @@ static void add_tmpfs(struct tree *t, const char *target, uint64_t size, unsigne
     step->source = arena_printf(t->b->arena, "size=%" PRIu64 ",nr_inodes=%" PRIu64 ",mode=%o", size,
                                 inodes, mode);
     t->failed |= step->source == NULL;
-    remember(t, target, GROUND_OURS);
+    remember(t, target, GROUND_OURS, t->b->plan->step_count);
 }
 
 /* Nothing can be mounted beneath a link: what it leads to is not ours. */
 static void add_link(struct tree *t, const char *target, const char *text)
 {
     add(t, STEP_LINK, target)->source = text;
-    remember(t, target, GROUND_READONLY);
+    remember(t, target, GROUND_READONLY, t->b->plan->step_count);
 }
 
 static void add_file(struct tree *t, const char *target, const char *content)
@@ -142,6 +144,7 @@ static void add_file(struct tree *t, const char *target, const char *content)
  */
 static void pin_parents(struct tree *t, const char *target, const struct place *above)
 {
+    const size_t order = above->order; /* a pin covers nothing: what is mounted beneath comes along */
     if (above->ground != GROUND_WRITABLE)
         return;
     for (const char *end = strchr(target + above->len + 1, '/'); end != NULL; end = strchr(end + 1, '/')) {
@@ -153,7 +156,7 @@ static void pin_parents(struct tree *t, const char *target, const struct place *
         struct plan_step *step = add(t, STEP_BIND, parent);
         step->source = parent;
         step->flags = STEP_OWN | STEP_OPTIONAL;
-        remember(t, parent, GROUND_WRITABLE);
+        remember(t, parent, GROUND_WRITABLE, order);
     }
 }
 
@@ -185,7 +188,7 @@ static void add_bind(struct tree *t, const char *source, const char *target, uns
     struct plan_step *step = add(t, STEP_BIND, target);
     step->source = source;
     step->flags = flags | (above->ground == GROUND_OURS ? (unsigned)STEP_MAKE : 0);
-    remember(t, target, (flags & STEP_RDONLY) != 0 ? GROUND_READONLY : GROUND_WRITABLE);
+    remember(t, target, (flags & STEP_RDONLY) != 0 ? GROUND_READONLY : GROUND_WRITABLE, t->b->plan->step_count);
     find_place(t, target, strlen(target))->listed = (flags & (STEP_LISTED | STEP_OPTIONAL)) == STEP_LISTED;
     if ((flags & (STEP_OWN | STEP_FD)) == 0 && t->b->policy.hide.count > 0)
         add_inner(t, source, target, flags);
@@ -528,7 +531,7 @@ static int guard(struct tree *t)
 {
     const struct policy *policy = &t->b->policy;
     add(t, STEP_HOST_TREE, "")->flags = STEP_RDONLY;
-    remember(t, "", GROUND_READONLY);
+    remember(t, "", GROUND_READONLY, t->b->plan->step_count);
     add_dev(t);
     if (policy->private_tmp) {
         add_tmpfs(t, "tmp", policy->tmp_bytes, 01777, STEP_OPTIONAL);

@@ -136,8 +136,10 @@ def test_job_control_inside():
 
 
 def test_size_at_the_start_and_later():
-    probe = ("import os, signal, sys\nsize = lambda *_: os.write(1, b'%d %d\\n' % os.get_terminal_size())\n"
-             "signal.signal(signal.SIGWINCH, size)\nsize()\nsys.stdin.readline()")
+    # No handler: Python would run one late if the signal came just before it reads.
+    probe = ("import os, signal, sys\nsize = lambda: os.write(1, b'%d %d\\n' % os.get_terminal_size())\n"
+             "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGWINCH])\nsize()\n"
+             "signal.sigwait([signal.SIGWINCH])\nsize()\nsys.stdin.readline()")
     with terminal("--tty", "--", PYTHON, "-c", probe, rows=31, columns=97) as t:
         t.expect("97 31\r\n")
         t.resize(40, 120)

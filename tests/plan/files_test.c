@@ -370,6 +370,20 @@ TEST(a_runtime_directory_beneath_run_is_masked_with_it)
     arena_free(&i.arena);
 }
 
+TEST(what_a_bind_covers_is_no_ground_any_more)
+{
+    struct invented i = invented(PROFILE_TEST);
+    static char runtime[] = "XDG_RUNTIME_DIR=/srv/mine/run";
+    i.env[0] = runtime;
+    bind_in(&i, &i.policy.rw, "/srv/mine", "/srv/mine");
+    CHECK_INT(policy_add_name(&i.policy.protect, &i.arena, "run/a/hooks", NULL), 0);
+    CHECK_INT(compile(&i), 0);
+    /* Nothing is made in a tree of the host's, and what is above cannot be renamed. */
+    CHECK_INT(step(&i.plan, "srv/mine/run/a/hooks")->flags, STEP_OPTIONAL | STEP_OWN | STEP_RDONLY);
+    CHECK_INT(step(&i.plan, "srv/mine/run/a")->flags, STEP_OPTIONAL | STEP_OWN);
+    arena_free(&i.arena);
+}
+
 TEST(the_rules_grant_writing_only_where_the_policy_does)
 {
     struct invented i = invented(PROFILE_STAGE);
