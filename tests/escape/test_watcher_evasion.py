@@ -94,7 +94,7 @@ def test_pages_that_a_pipe_or_a_socket_holds(probes, place, where):
 def test_many_mappings_do_not_outrun_the_watcher(probes):
     control = subprocess.run([probes / "mappings"], stdout=subprocess.PIPE, check=False)
     assert control.stdout == b"has it all\n"
-    r = run("--mem", "256M", "--pids", "64", "--ro", f"{probes}:/probes", "--", "/probes/mappings", **WATCHER)
+    r = run("--mem", "256M", "--pids", "64", "--cpu", "none", "--wall", "120s", "--ro", f"{probes}:/probes", "--", "/probes/mappings", **WATCHER)
     assert "has it all" not in r.text and r.doc["status"] == "MEM_LIMIT", r.told()
 
 
