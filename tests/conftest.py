@@ -1,6 +1,8 @@
+import ctypes
 import os
 import pathlib
 import shutil
+import subprocess
 import sys
 import tempfile
 
@@ -39,6 +41,23 @@ def project(place):
 def suite(project):
     """The same with a suite of its own, which writes to all the wrong places."""
     return guarded.add_suite(project)
+
+
+@pytest.fixture
+def own_mounts(place):
+    """What root mounts in the test is seen by nobody else, and is gone with it, however it ends."""
+    if not support.ROOT:
+        pytest.skip("only root mounts")
+    new_mounts = 0x20000  # CLONE_NEWNS
+    home, cwd = os.open("/proc/self/ns/mnt", os.O_RDONLY | os.O_CLOEXEC), os.getcwd()
+    assert support.libc.unshare(new_mounts) == 0, os.strerror(ctypes.get_errno())
+    try:
+        subprocess.run(["mount", "--make-rprivate", "/"], check=True)
+        yield
+    finally:
+        assert support.libc.setns(home, new_mounts) == 0, os.strerror(ctypes.get_errno())
+        os.close(home)
+        os.chdir(cwd)
 
 
 @pytest.fixture(scope="session")

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,10 +23,36 @@ const char *__asan_default_options(void)
 static struct test *first;
 static struct test **last = &first;
 
+/* Written by a test, read by the runner when it has ended. */
+static struct {
+    unsigned count;
+    char names[8][128];
+} *directories;
+
 void test_register(struct test *test)
 {
     *last = test;
     last = &test->next;
+}
+
+char *test_directory(char *template)
+{
+    const size_t most = sizeof directories->names / sizeof directories->names[0];
+    char *name = mkdtemp(template);
+    if (name != NULL && directories->count < most)
+        snprintf(directories->names[directories->count++], sizeof directories->names[0], "%s", name);
+    return name;
+}
+
+static void remove_directories(void)
+{
+    for (unsigned i = 0; i < directories->count; i++) {
+        char command[160];
+        snprintf(command, sizeof command, "rm -rf '%s'", directories->names[i]);
+        if (access(directories->names[i], F_OK) == 0 && system(command) != 0)
+            printf("# %s is left\n", directories->names[i]);
+    }
+    directories->count = 0;
 }
 
 void test_figure(const char *fmt, ...)
@@ -75,6 +102,7 @@ static bool run(const struct test *t, unsigned number)
     int status = 0;
     while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR) {
     }
+    remove_directories();
     bool skipped = pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SKIPPED;
     bool ok = pid > 0 && (t->signal != 0 ? WIFSIGNALED(status) && WTERMSIG(status) == t->signal
                                          : WIFEXITED(status) && WEXITSTATUS(status) == 0);
@@ -90,6 +118,9 @@ int main(int argc, char **argv)
     unsigned count = 0;
     unsigned number = 0;
     bool ok = true;
+    directories = mmap(NULL, sizeof *directories, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (directories == MAP_FAILED)
+        return 1;
     for (const struct test *t = first; t != NULL; t = t->next)
         count += argc < 2 || strcmp(argv[1], t->name) == 0;
     printf("1..%u\n", count);

@@ -37,6 +37,8 @@ void test_register(struct test *test);
 
 /* Ends the test as skipped; `what` names what this machine lacks. */
 _Noreturn void test_skip(const char *what);
+/* As mkdtemp(); what is left of it goes with the test, however that ends. */
+char *test_directory(char *template);
 /* A number that the runner shows at its end, in the file that CORDON_FIGURES names. */
 void test_figure(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 _Noreturn void test_fail(const char *file, int line, const char *fmt, ...)

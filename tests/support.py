@@ -4,6 +4,7 @@ The rule of every escape test: the probe first succeeds outside (a probe that ca
 proves nothing), then fails inside with the errno that the layer gives.
 """
 import contextlib
+import ctypes
 import dataclasses
 import functools
 import json
@@ -21,6 +22,7 @@ import pytest
 
 HERE = pathlib.Path(__file__).resolve().parent
 TOP = HERE.parent
+libc = ctypes.CDLL(None, use_errno=True)
 
 
 def found(variable, *places):

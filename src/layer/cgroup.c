@@ -18,7 +18,6 @@
 #include "layer/cgroup_file.h"
 #include "sys/files.h"
 #include "sys/lock.h"
-#include "sys/process.h"
 
 #define RMDIR_TRIES 200 /* a millisecond each: a task that is ending still counts */
 #define SWEEP_MAX 64    /* directories that one sweep looks at, in each hierarchy */
@@ -68,10 +67,10 @@ static int limit(const struct layer_cgroup_group *group, const char *file, uint6
 
 /* Kernels that were told not to count swap lack the file, as some do that have none. */
 static int limit_swap(const struct layer_cgroup_group *group, const char *file, uint64_t want,
-                      struct cordon_error *err)
+                      bool has_swap, struct cordon_error *err)
 {
     int r = limit(group, file, want, NULL);
-    if (r == 0 || (r == -ENOENT && !sys_has_swap()))
+    if (r == 0 || (r == -ENOENT && !has_swap))
         return 0;
     fail(err, -r, "set cgroup limit", group->path, file);
     if (r == -ENOENT)
@@ -99,14 +98,15 @@ static int open_oom_fd(const struct layer_cgroup_group *group)
     return fd_take(&event);
 }
 
-static int limit_memory(struct layer_cgroup *self, uint64_t bytes, struct cordon_error *err)
+static int limit_memory(struct layer_cgroup *self, uint64_t bytes, bool has_swap,
+                        struct cordon_error *err)
 {
     const struct layer_cgroup_group *group = &self->groups[self->of[CGROUP_MEMORY]];
     int r;
     if (group->version == CGROUP_V2) {
         r = limit(group, "memory.max", bytes, err);
         if (r == 0)
-            r = limit_swap(group, "memory.swap.max", 0, err);
+            r = limit_swap(group, "memory.swap.max", 0, has_swap, err);
         if (r == 0) {
             r = cgroup_write(group->dir_fd, "memory.oom.group", "1");
             if (r < 0)
@@ -115,7 +115,7 @@ static int limit_memory(struct layer_cgroup *self, uint64_t bytes, struct cordon
     } else {
         r = limit(group, "memory.limit_in_bytes", bytes, err);
         if (r == 0) /* must not be below the limit, so it comes second */
-            r = limit_swap(group, "memory.memsw.limit_in_bytes", bytes, err);
+            r = limit_swap(group, "memory.memsw.limit_in_bytes", bytes, has_swap, err);
     }
     if (r == 0)
         self->oom_fd = open_oom_fd(group);
@@ -263,7 +263,7 @@ static int build(struct layer_cgroup *self, const struct host_cgroup *host,
             r = add_controller(self, host, (enum cgroup_controller)i, err);
     }
     if (r == 0 && wanted[CGROUP_MEMORY])
-        r = limit_memory(self, want->mem_bytes, err);
+        r = limit_memory(self, want->mem_bytes, host->swap, err);
     if (r == 0 && wanted[CGROUP_PIDS])
         r = limit(&self->groups[self->of[CGROUP_PIDS]], "pids.max", want->pids, err);
     if (r == 0 && wanted[CGROUP_CPUACCT])

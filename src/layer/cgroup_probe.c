@@ -333,7 +333,7 @@ static void probe_v2(const struct cgroup_source *source, struct host_cgroup *out
 
 void layer_cgroup_probe_from(const struct cgroup_source *source, struct host_cgroup *out)
 {
-    *out = (struct host_cgroup){0};
+    *out = (struct host_cgroup){.swap = source->swap};
     probe_v2(source, out);
     for (unsigned i = 0; i < CGROUP_CONTROLLER_COUNT; i++) {
         if (out->controllers[i].version == CGROUP_NONE)

@@ -37,6 +37,7 @@ struct host_cgroup_controller {
 struct host_cgroup {
     struct host_cgroup_controller controllers[CGROUP_CONTROLLER_COUNT];
     char leaf[CGROUP_PATH_SIZE]; /* CGROUP_ROUTE_LEAF: the leaf this process is in already; or "" */
+    bool swap;                   /* this host has some: a limit on memory must hold it, too */
 };
 
 /* "memory", "pids", "cpuacct", "cpu"; never NULL. */

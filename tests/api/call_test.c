@@ -24,7 +24,7 @@ static void module(const char *id, const char *manifest)
     char path[PATH_MAX];
     char text[1024];
     if (strcmp(root, "/tmp/cordon-call-XXXXXX") == 0) /* a single X may be one of the random letters */
-        CHECK(mkdtemp(root) != NULL && chmod(root, 0755) == 0);
+        CHECK(test_directory(root) != NULL && chmod(root, 0755) == 0);
     snprintf(path, sizeof path, "%s/%s", root, id);
     CHECK(mkdir(path, 0755) == 0 && chmod(path, 0755) == 0);
     snprintf(text, sizeof text, "{\"id\": \"%s\", %s}", id, manifest);

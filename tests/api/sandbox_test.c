@@ -171,7 +171,7 @@ TEST(a_killed_sandbox_says_that_it_was_killed)
     struct cordon_policy *policy = stage();
     char dir[] = "/tmp/cordon-test-XXXXXX";
     char mark[64];
-    CHECK(mkdtemp(dir) != NULL);
+    CHECK(test_directory(dir) != NULL);
     snprintf(mark, sizeof mark, "%s/mark", dir);
     CHECK_INT(cordon_policy_add_rw(policy, dir, "/data", NULL), 0);
     char *const argv[] = {(char[]){"sh"}, (char[]){"-c"}, (char[]){"echo begun; touch /data/mark; sleep 20"}, NULL};
@@ -292,7 +292,7 @@ TEST(bytes_that_are_not_utf8_are_taken_as_they_are)
     char dir[] = "/tmp/cordon-bytes-XXXXXX";
     char path[64];
     struct cordon_policy *policy = stage();
-    CHECK(mkdtemp(dir) != NULL && chmod(dir, 0755) == 0);
+    CHECK(test_directory(dir) != NULL && chmod(dir, 0755) == 0);
     snprintf(path, sizeof path, "%s/caf\xe9", dir);
     FILE *f = fopen(path, "w");
     CHECK(f != NULL && fputs("text", f) >= 0 && fclose(f) == 0 && chmod(path, 0644) == 0);

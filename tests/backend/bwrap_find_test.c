@@ -30,7 +30,7 @@ static void make(const char *name, mode_t mode)
 static void begin(void)
 {
     strcpy(top, "/tmp/bwrap-find-XXXXXX");
-    CHECK(mkdtemp(top) != NULL);
+    CHECK(test_directory(top) != NULL);
     CHECK_INT(mkdir(in("a"), 0755), 0);
     CHECK_INT(mkdir(in("b"), 0755), 0);
 }

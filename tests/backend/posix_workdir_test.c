@@ -21,7 +21,7 @@ static const char *in(const char *name)
 static void make_top(void)
 {
     snprintf(top, sizeof top, "/tmp/posix-workdir-XXXXXX");
-    CHECK(mkdtemp(top) != NULL);
+    CHECK(test_directory(top) != NULL);
 }
 
 TEST(what_stands_there_already_is_not_taken)

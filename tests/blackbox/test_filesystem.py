@@ -1,10 +1,11 @@
 """What the payload sees and may change: I4-I8, I14, I30, P12."""
 import os
 import pathlib
+import subprocess
 
 import pytest
 
-from support import ROOT, cordon, inside, marker, run
+from support import BIN, ENV, ROOT, cordon, inside, marker, mounts, run
 
 
 @pytest.fixture
@@ -228,6 +229,20 @@ def test_many_binds(place):
         args += ["--ro", f"{place}/{i}:/many/{i}"]
     r = run(*args, "--", "sh", "-c", "set -- /many/*; echo $#")
     assert r.doc["stdout"].strip() == "150", r.told()
+
+
+def test_mounts_inside_do_not_spread_over_a_shared_one(place, own_mounts):
+    """Between copies of a shared mount, as systemd makes them all, the kernel passes new ones on."""
+    for words in (["-t", "tmpfs", "tmpfs", place], ["--make-shared", place]):
+        subprocess.run(["mount", *words], check=True)
+    (place / "keep").mkdir()
+    before = mounts()
+    with subprocess.Popen([BIN, "run", "--rw", f"{place}:/d", "--ro", f"{place}/keep:/d/keep", "--", "sh", "-c", "echo up; sleep 60"],
+                          env=ENV, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as p:
+        assert p.stdout.readline() == b"up\n"
+        meanwhile = mounts()
+        p.terminate()
+    assert meanwhile == before
 
 
 def test_nothing_is_created_in_the_users_tree(tree):

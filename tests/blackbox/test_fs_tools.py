@@ -372,6 +372,15 @@ def test_a_tool_is_looked_for_in_absolute_places_only(tools):
     assert json.loads(done.stdout)["error"]["message"].startswith("dust is not installed")
 
 
+def test_no_tool_runs_where_user_namespaces_are_refused(tools, refuse):
+    tools.stand_in("dust", "#!/bin/sh\necho ran\n")
+    assert tools.lines("dust", "") == ["ran"]
+    done = subprocess.run([refuse, "newuser=EPERM", "--", BIN, "fs", "--root", tools.home, "--json", "dust", ""],
+                          env={"PATH": f"{tools.programs}:{ENV['PATH']}"}, stdout=subprocess.PIPE, check=False)
+    answer = json.loads(done.stdout)
+    assert done.returncode == 1 and not answer["ok"] and "ran" not in answer["error"]["message"], answer
+
+
 def test_a_link_to_a_program_is_followed(tools):
     real = tools.top / "elsewhere"
     real.mkdir()

@@ -2,6 +2,7 @@
 import hashlib
 import json
 import os
+import pathlib
 import signal
 import subprocess
 
@@ -29,7 +30,8 @@ def test_i09_caller():
 def host_ids(*options):
     """The ids of a running payload, as the host sees them."""
     word = marker()
-    with subprocess.Popen([BIN, "run", *options, "--", "sh", "-c", f"echo up; sleep 60; : {word}"],
+    grouped = ["setpriv", "--groups=4,24"] if ROOT else []  # which root's command must not have
+    with subprocess.Popen([*grouped, BIN, "run", *options, "--", "sh", "-c", f"echo up; sleep 60; : {word}"],
                           env=ENV, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as p:
         try:
             assert p.stdout.readline() == b"up\n"
@@ -138,6 +140,21 @@ def test_i10_no_capabilities():
 def test_i10_uid_caller_has_no_capabilities_either():
     r = inside(STATUS + "say(status())", "--uid", "caller")
     assert int(r.answer["CapEff"], 16) == int(r.answer["CapBnd"], 16) == 0
+
+
+def test_init_keeps_no_capability():
+    """It needs them until everything stands; what took it over afterwards would have none."""
+    with subprocess.Popen([BIN, "run", "--", "sleep", "60"], env=ENV, stdin=subprocess.DEVNULL) as p:
+        def settled():
+            for init in pathlib.Path(f"/proc/{p.pid}/task/{p.pid}/children").read_text().split():
+                text = pathlib.Path(f"/proc/{init}/status").read_text(errors="replace")
+                status = dict(line.split(":\t", 1) for line in text.splitlines() if ":\t" in line)
+                return status["NSpid"].split()[-1] == "1" and status["NoNewPrivs"] == "1" and \
+                    int(status["CapEff"], 16) == int(status["CapPrm"], 16) == 0
+        try:
+            assert eventually(settled)
+        finally:
+            p.terminate()
 
 
 def test_i10_setuid_setgid_chroot_fail():

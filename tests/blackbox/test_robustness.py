@@ -7,25 +7,12 @@ import random
 import resource
 import signal
 import subprocess
-import tempfile
 import time
 
 import pytest
 
-from support import (ALL, BIN, ENV, PYTHON, ROOT, cgroups, check_document, cordon, eventually, marker,
+from support import (ALL, BIN, ENV, PYTHON, cgroups, check_document, cordon, eventually, marker,
                      nothing_left, pids_with, run)
-
-
-@contextlib.contextmanager
-def tiny_disk():
-    """A directory on a file system with almost no room."""
-    with tempfile.TemporaryDirectory() as d:
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k,mode=0777", "tmpfs", d],
-                       check=True)
-        try:
-            yield d
-        finally:
-            subprocess.run(["umount", d], check=True)
 
 
 @pytest.mark.parametrize("die", [True, False])
@@ -52,15 +39,14 @@ def test_nothing_runs_for_a_process_that_is_gone():
     assert run("--die-with", str(os.getpid()), "--", "true").rc == 0
 
 
-def test_full_disk_for_the_result():
-    if not ROOT:
-        pytest.skip("only root can mount a tiny file system")
-    with tiny_disk() as d:
-        r = cordon("run", "--result", f"{d}/r.json", "--", "head", "-c", "200000", "/dev/zero")
-        assert r.rc == 125, r.told()
-        assert b"r.json" in r.err and b"no space" in r.err.lower()
-        assert len(r.out) == 200000
-        assert os.listdir(d) == [], "a temporary file was left"
+@pytest.mark.usefixtures("own_mounts")
+def test_full_disk_for_the_result(place):
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k,mode=0777", "tmpfs", str(place)], check=True)
+    r = cordon("run", "--result", place / "r.json", "--", "head", "-c", "200000", "/dev/zero")
+    assert r.rc == 125, r.told()
+    assert b"r.json" in r.err and b"no space" in r.err.lower()
+    assert len(r.out) == 200000
+    assert os.listdir(place) == [], "a temporary file was left"
 
 
 def test_full_device_for_stdout():
@@ -188,6 +174,27 @@ def test_a_payload_that_ignores_the_signal_is_killed_after_the_grace():
     assert time.monotonic() - start < 10
     p.stdout.close()
     assert eventually(lambda: not pids_with(word))
+
+
+def test_a_second_signal_kills_at_once():
+    argv = [BIN, "run", "--grace", "10m", "--", "sh", "-c", "trap '' TERM INT; echo up; sleep 300; sleep 300"]
+    with subprocess.Popen(argv, env=ENV, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as p:
+        assert p.stdout.readline() == b"up\n"
+        p.send_signal(signal.SIGTERM)
+        with pytest.raises(subprocess.TimeoutExpired):
+            p.wait(0.3)
+        p.send_signal(signal.SIGINT)
+        assert p.wait(timeout=30) in (128 + signal.SIGTERM, 128 + signal.SIGINT)
+
+
+@pytest.mark.parametrize("sig", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_that_the_caller_has_ignored_stays_so(sig):
+    """As by nohup, or in the background of a shell."""
+    with subprocess.Popen([BIN, "run", "--", "sh", "-c", "echo up; read x; echo went on"], env=ENV, stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, preexec_fn=lambda: signal.signal(sig, signal.SIG_IGN)) as p:
+        assert p.stdout.readline() == b"up\n"
+        p.send_signal(sig)
+        assert p.communicate(b"\n", timeout=30)[0] == b"went on\n" and p.returncode == 0
 
 
 def test_signals_at_any_moment_leave_a_result_or_nothing_run(place):

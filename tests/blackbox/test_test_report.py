@@ -38,6 +38,14 @@ def test_one_block_a_path_with_all_its_calls(project):
     assert b"cordon: 14 refused writes to 1 path\n" in r.err
 
 
+def test_fifty_paths_are_named_and_the_rest_is_counted(project):
+    act = "import contextlib, os\nfor i in range(57):\n    with contextlib.suppress(OSError): os.mkdir(f'd{i}')\n"
+    r = run_test(project, *python(act), code=1)
+    assert r.err.count(b"attempted to write to") == 50
+    assert b"TEST_SANDBOX_VIOLATION: 7 more paths; --result FILE and --report FILE.html name them\n" in r.err
+    assert len(document(project, *python(act), code=1).doc["violations"]) == 57
+
+
 def test_on_violation_report(project):
     act = "try: open('config.toml', 'w')\nexcept OSError: pass"
     with unchanged(project):

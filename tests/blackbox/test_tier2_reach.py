@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from support import ENV, ROOT, eventually, marker
+from support import ENV, PRELUDE, PYTHON, ROOT, eventually, marker
 from tier2 import UID, USER, applied, inside, mine, missing, outside, own, refusing  # noqa: F401
 
 
@@ -110,6 +110,18 @@ def test_processes_outside(inside):
             assert set(r.answer) <= {"EPERM", "EACCES"}, r.answer
             applied(r, "processes", "environment")
             assert outside(OTHERS.format(pid=other.pid)) == ["ok"] * 9
+        finally:
+            other.kill()
+
+
+def test_command_lines_can_be_read_in_guard_mode_and_the_ledger_says_so(refusing, inside, mine):
+    code = "say(tried(lambda: open('/proc/{}/cmdline').read()))"
+    with subprocess.Popen([*USER, "sleep", "60"], env=ENV) as other:
+        try:
+            r = refusing("--profile", "limits", "--", PYTHON, "-c", PRELUDE + code.format(other.pid), cwd=mine)
+            assert r.answer == "ok" and "command lines are seen" in r.doc["enforced"]["processes"]["details"], r.told()
+            r = inside(code.format(other.pid))
+            assert r.answer == "EACCES" and "command lines" not in r.doc["enforced"]["processes"]["details"], r.told()
         finally:
             other.kill()
 

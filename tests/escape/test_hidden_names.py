@@ -286,40 +286,34 @@ def test_switched_off_the_name_is_seen_and_the_ledger_says_so(tree):
     assert r.answer == ["ok"] and r.doc["enforced"]["filesystem"]["applied"] is False
 
 
-@pytest.mark.skipif(not ROOT, reason="mounts are root's")
+@pytest.mark.usefixtures("own_mounts")
 def test_mounts_inside_the_tree_are_still_there_and_searched(tree):
     sub = tree / "a/b"
     subprocess.run(["mount", "-t", "tmpfs", "none", str(sub)], check=True)
-    try:
-        for name in (".env", "open"):
-            (sub / name).write_text("mounted")
-        answer = read([sub / ".env", sub / "open", tree / "a/.env", "/again/.env"], "--ro", tree, "--ro",
-                      f"{sub}:/again", "--hide", "**/.env")
-        assert answer == ["ENOENT", "ok", "ENOENT", "ENOENT"]
-        assert read([sub / ".env", sub / "open"], "--ro", tree, "--hide", sub / ".env") == ["ENOENT", "ok"]
-        assert read([sub / "open", tree / "open"], "--ro", tree, "--hide", tree / "a") == ["ENOENT", "ok"]
-    finally:
-        subprocess.run(["umount", str(sub)], check=True)
+    for name in (".env", "open"):
+        (sub / name).write_text("mounted")
+    answer = read([sub / ".env", sub / "open", tree / "a/.env", "/again/.env"], "--ro", tree, "--ro",
+                  f"{sub}:/again", "--hide", "**/.env")
+    assert answer == ["ENOENT", "ok", "ENOENT", "ENOENT"]
+    assert read([sub / ".env", sub / "open"], "--ro", tree, "--hide", sub / ".env") == ["ENOENT", "ok"]
+    assert read([sub / "open", tree / "open"], "--ro", tree, "--hide", tree / "a") == ["ENOENT", "ok"]
 
 
-@pytest.mark.skipif(not ROOT, reason="mounts are root's")
+@pytest.mark.usefixtures("own_mounts")
 @pytest.mark.parametrize("kind", ["--ro", "--rw"])
 def test_a_part_of_the_tree_that_is_mounted_in_it_again(tree, kind):
     """By the host: the name has two places in the same bind."""
     subprocess.run(["mount", "--bind", str(tree / "a"), str(tree / "empty")], check=True)
-    try:
-        paths = [tree / "a/.env", tree / "empty/.env", tree / "a/b/c/key.pem", tree / "empty/b/c/key.pem"]
-        assert read(paths, kind, tree) == ["ok"] * 4, "the control"
-        for hidden in (paths, paths[::-1]):
-            r = inside(READ.format([str(p) for p in [*paths, tree / "empty/b/open"]]), kind, tree, "--hide", hidden[0],
-                       "--hide", hidden[2])
-            assert "ok" not in r.answer[:4] and r.answer[4] == "ok", r.told()
-            assert r.doc["enforced"]["filesystem"]["applied"] is True
-        if kind == "--rw":
-            inside(f"open('{tree}/empty/new', 'w').write('x'); say(1)", kind, tree, "--hide", paths[0])
-            assert (tree / "a/new").read_text() == "x"
-    finally:
-        subprocess.run(["umount", str(tree / "empty")], check=True)
+    paths = [tree / "a/.env", tree / "empty/.env", tree / "a/b/c/key.pem", tree / "empty/b/c/key.pem"]
+    assert read(paths, kind, tree) == ["ok"] * 4, "the control"
+    for hidden in (paths, paths[::-1]):
+        r = inside(READ.format([str(p) for p in [*paths, tree / "empty/b/open"]]), kind, tree, "--hide", hidden[0],
+                   "--hide", hidden[2])
+        assert "ok" not in r.answer[:4] and r.answer[4] == "ok", r.told()
+        assert r.doc["enforced"]["filesystem"]["applied"] is True
+    if kind == "--rw":
+        inside(f"open('{tree}/empty/new', 'w').write('x'); say(1)", kind, tree, "--hide", paths[0])
+        assert (tree / "a/new").read_text() == "x"
 
 
 def test_files_are_still_the_callers_own(tree):

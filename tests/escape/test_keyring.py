@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from support import BIN, ENV, PRELUDE, PYTHON, inside, marker
+from support import BIN, ENV, PRELUDE, PYTHON, marker
 
 FIND = """
 name = {name!r}.encode()
@@ -23,7 +23,9 @@ say(r)
 # Puts the key into a fresh session keyring and into the user keyring, then runs the rest.
 WITH_KEY = PRELUDE + """
 name = sys.argv[1].encode()
-assert isinstance(sc('keyctl', 1, 0), int)
+ring = sc('keyctl', 1, 0)
+if ring == 'ENOSYS': sys.exit(77)
+assert isinstance(ring, int), ring
 assert isinstance(sc('add_key', b'user', name, b'secret', 6, -3), int)
 key = sc('add_key', b'user', name, b'secret', 6, -4)
 import subprocess
@@ -36,16 +38,16 @@ sys.stdout.write(p.stdout.decode())
 def with_key(name, argv):
     p = subprocess.run([PYTHON, "-c", WITH_KEY, name, *argv], env=ENV, stdout=subprocess.PIPE,
                        stdin=subprocess.DEVNULL, check=False, timeout=60)
+    if p.returncode == 77:
+        pytest.skip("this kernel has no keyrings")
+    assert p.returncode == 0
     return p.stdout.decode()
 
 
 def test_keyring():
     name = marker()
     code = PRELUDE + FIND.format(name=name)
-    out = with_key(name, [PYTHON, "-c", code])
-    if not out.strip():
-        pytest.skip("this kernel has no keyrings")
-    control = json.loads(out.splitlines()[-1])
+    control = json.loads(with_key(name, [PYTHON, "-c", code]).splitlines()[-1])
     assert control["session"] == "secret", control
     doc = json.loads(with_key(name, [BIN, "run", "--json", "--", PYTHON, "-c", code]))
     assert doc["status"] == "OK", doc
@@ -60,7 +62,3 @@ def test_keyring_is_fresh_even_without_the_filter():
                                      "--", PYTHON, "-c", code]))
     r = json.loads(doc["stdout"].splitlines()[-1])
     assert r["session"] in ("ENOKEY", "EACCES", "EPERM"), r
-
-
-def test_keyring_files():
-    assert inside("say([tried(lambda: open('/proc/' + n).read()) for n in ('keys', 'key-users')])")

@@ -1,10 +1,12 @@
 """A setuid program left in a writable bind waits there for somebody outside to start it."""
 import os
+import shutil
 import stat
+import subprocess
 
 import pytest
 
-from support import inside, outside
+from support import BIN, ENV, ROOT, inside, outside
 
 CODE = """
 d = {d!r}
@@ -54,13 +56,27 @@ def test_ordinary_modes_still_work(place):
                   "say(oct(os.stat('/d/f').st_mode))", "--rw", f"{place}:/d").answer == "0o100755"
 
 
-def test_setuid_programs_give_nothing():
-    """no_new_privs and nosuid: a setuid program of the host runs without its right."""
-    r = inside("""
-import subprocess, glob
-progs = [p for p in ('/usr/bin/su', '/usr/bin/passwd', '/usr/bin/mount', '/usr/bin/sudo')
-         if os.path.exists(p)]
-say([[l for l in open('/proc/self/status') if l.startswith('NoNewPrivs')][0].split()[1],
-     bool(os.statvfs('/usr').f_flag & os.ST_NOSUID)])
-""")
-    assert r.answer[0] == "1"
+def test_set_user_id_programs_give_nothing(place):
+    """no_new_privs and nosuid: one of root's runs as whoever started it."""
+    if not ROOT:
+        pytest.skip("only root can make one of root's")
+    shutil.copy("/usr/bin/id", place / "id")
+    (place / "id").chmod(0o4755)
+    somebody = ["setpriv", "--reuid=1500", "--regid=1500", "--clear-groups"]
+    command = [str(place / "id"), "-u"]
+    for before, euid in (([], "0"), ([BIN, "run", "--uid", "caller", "--ro", str(place), "--"], "1500"),
+                         ([BIN, "run", "--profile", "limits", "--"], "1500")):
+        p = subprocess.run([*somebody, *before, *command], env=ENV, stdout=subprocess.PIPE, text=True, check=True, cwd=place)
+        assert p.stdout == f"{euid}\n", (before, p.stdout)
+
+
+@pytest.mark.parametrize("options", [[], ["--profile", "limits"]], ids=["view", "guard"])
+def test_every_mount_is_without_set_user_id_and_devices(place, options):
+    """But for the devices themselves, each a mount of its own, and for pseudo-terminals."""
+    code = "import stat\nsay([l.split()[4:6] for l in open('/proc/self/mountinfo') if not stat.S_ISCHR(os.stat(l.split()[4]).st_mode)])"
+    assert any("nosuid" not in flags for _, flags in outside(code).answer), "the control"
+    seen = inside(code, *options, "--rw", place, "--ro", "/usr", cwd=place).answer
+    for where, flags in seen:
+        assert "nosuid" in flags.split(","), (where, flags)
+        assert "nodev" in flags.split(",") or where == "/dev/pts", (where, flags)
+    assert {"/", "/usr", str(place)} <= {where for where, _ in seen}

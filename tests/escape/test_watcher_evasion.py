@@ -66,6 +66,7 @@ def test_the_run_ends_although_init_has_no_descriptors_left():
 
 @pytest.mark.parametrize("arguments", [[], ["first-thread-ends"]])
 def test_memory_of_a_process_without_its_first_thread(probes, arguments):
+    assert subprocess.run([probes / "leader", *arguments], stdout=subprocess.PIPE, check=True).stdout == b"has it all\n"
     r = run("--mem", "96M", "--ro", f"{probes}:/probes", "--", "/probes/leader", *arguments,
             **WATCHER)
     assert "has it all" not in r.text and r.doc["status"] == "MEM_LIMIT", r.told()
@@ -74,6 +75,7 @@ def test_memory_of_a_process_without_its_first_thread(probes, arguments):
 @pytest.mark.parametrize("source", ["anonymous", "zero"])
 def test_shared_memory_that_no_page_table_shows(probes, source):
     """Either it is counted, or it cannot be had, or the ledger does not claim the limit."""
+    assert subprocess.run([probes / "dropped", source], stdout=subprocess.PIPE, check=True).stdout == b"has it all\n"
     r = run("--mem", "96M", "--ro", f"{probes}:/probes", "--", "/probes/dropped", source,
             **WATCHER)
     assert "has it all" not in r.text or not r.doc["enforced"]["memory"]["applied"], r.told()
@@ -92,7 +94,7 @@ def test_pages_that_a_pipe_or_a_socket_holds(probes, place, where):
 def test_many_mappings_do_not_outrun_the_watcher(probes):
     control = subprocess.run([probes / "mappings"], stdout=subprocess.PIPE, check=False)
     assert control.stdout == b"has it all\n"
-    r = run("--mem", "256M", "--pids", "64", "--ro", f"{probes}:/probes", "--", "/probes/mappings", **WATCHER)
+    r = run("--mem", "256M", "--pids", "64", "--cpu", "none", "--wall", "120s", "--ro", f"{probes}:/probes", "--", "/probes/mappings", **WATCHER)
     assert "has it all" not in r.text and r.doc["status"] == "MEM_LIMIT", r.told()
 
 

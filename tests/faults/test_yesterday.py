@@ -8,15 +8,11 @@ EPERM as an ordinary user.
 import concurrent.futures
 import json
 import os
-import pathlib
-import shutil
 import subprocess
 import sys
-import tempfile
 
 import pytest
 
-import support
 from support import ALL, BIN, CAPABILITIES, ENV, HERE, PYTHON, check_document
 
 CALLS = {"openat2": "openat2", "clone3": "clone3", "close_range": "close_range", "pidfd_open": "pidfd_open",
@@ -35,15 +31,6 @@ FILES = ["blackbox/test_filesystem.py", "blackbox/test_environment.py", "blackbo
          "blackbox/test_limits.py", "blackbox/test_results.py", "blackbox/test_identity.py"]
 # Tests whose command makes the refused call by itself.
 OWN = {"memfd_create": "not what_the_sampled_memory_limit_refuses"}
-
-
-@pytest.fixture(scope="module")
-def deny():
-    path = pathlib.Path(tempfile.mkdtemp(prefix="deny-"))
-    path.chmod(0o755)
-    support.compiled(path / "deny", HERE / "tools/deny.c", "-static")
-    yield lambda error, call: [str(path / "deny"), error, call, "--"]
-    shutil.rmtree(path)
 
 
 def started(prefix, *options):

@@ -12,7 +12,7 @@
 TEST(a_source_that_was_replaced_on_the_way_is_seen)
 {
     char top[] = "/tmp/bwrap-test-XXXXXX";
-    CHECK(mkdtemp(top) != NULL);
+    CHECK(test_directory(top) != NULL);
     CHECK_INT(chdir(top), 0);
     CHECK(mkdir("named", 0755) == 0 && mkdir("other", 0755) == 0 && symlink("other", "link") == 0);
     const int here = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);

@@ -66,7 +66,7 @@ static char root[64];
 static void tree_begin(void)
 {
     snprintf(root, sizeof root, "/tmp/cgroup-tree.XXXXXX");
-    CHECK(mkdtemp(root) != NULL);
+    CHECK(test_directory(root) != NULL);
     CHECK_INT(chmod(root, 0755), 0);
 }
 

@@ -16,7 +16,7 @@ static void make_root(void)
 {
     if (sys_landlock_abi() < 1)
         test_skip("this kernel has no Landlock");
-    CHECK(mkdtemp(root) != NULL);
+    CHECK(test_directory(root) != NULL);
     CHECK_INT(chdir(root), 0);
     CHECK_INT(mkdir("dir", 0755), 0);
     CHECK_INT(mkdir("dir/empty", 0755), 0);

@@ -57,7 +57,7 @@ TEST(a_home_that_is_no_path_and_a_directory_that_is_gone_are_unknown)
 {
     char *const env[] = {(char[]){"HOME=elsewhere"}, NULL};
     char dir[] = "/tmp/cordon-probe-XXXXXX";
-    CHECK(mkdtemp(dir) != NULL && chdir(dir) == 0 && rmdir(dir) == 0);
+    CHECK(test_directory(dir) != NULL && chdir(dir) == 0 && rmdir(dir) == 0);
     struct host host = probed(PROFILE_AGENT, env);
     CHECK(host.home[1] == NULL);
     CHECK(host.cwd == NULL);

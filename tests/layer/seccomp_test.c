@@ -96,7 +96,7 @@ static void remove_place(void)
 
 static void enter_place(void)
 {
-    CHECK(mkdtemp(place) != NULL);
+    CHECK(test_directory(place) != NULL);
     CHECK_INT(chdir(place), 0);
     umask(0);
 }

@@ -36,7 +36,7 @@ TEST(files_of_root_are_the_payloads_own_in_a_listed_bind_and_remain_roots_outsid
     char file[64];
     struct stat st;
     need_root();
-    CHECK(mkdtemp(dir) != NULL);
+    CHECK(test_directory(dir) != NULL);
     snprintf(file, sizeof file, "%s/mine", dir);
     write_text(file, "of root");
     struct plan_step steps[] = {

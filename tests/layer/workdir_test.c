@@ -14,7 +14,7 @@ static char path[64];
 
 static void make_place(void)
 {
-    CHECK(mkdtemp(place) != NULL);
+    CHECK(test_directory(place) != NULL);
     snprintf(path, sizeof path, "%s/user/" WORKDIR_PREFIX "1", place);
 }
 

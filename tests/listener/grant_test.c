@@ -76,7 +76,7 @@ static void project(void)
 {
     memset(&box, 0, sizeof box);
     snprintf(box.root, sizeof box.root, "/var/tmp/cordon-grant-XXXXXX");
-    CHECK(mkdtemp(box.root) != NULL);
+    CHECK(test_directory(box.root) != NULL);
     CHECK_INT(mkdir(in("src"), 0755), 0);
     CHECK_INT(mkdir(in("tests"), 0755), 0);
     CHECK_INT(mkdir(in("src/__pycache__"), 0755), 0);

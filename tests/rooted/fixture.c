@@ -111,9 +111,9 @@ void fixture_open(struct fixture *f, uint32_t flags)
     memset(f, 0, sizeof *f);
     const char *tmp = getenv("TMPDIR");
     snprintf(f->dir, sizeof f->dir, "%s/cordon-rooted-XXXXXX", tmp != NULL ? tmp : "/tmp");
-    if (mkdtemp(f->dir) == NULL) /* a test that changed its user has no way into root's own */
+    if (test_directory(f->dir) == NULL) /* a test that changed its user has no way into root's own */
         snprintf(f->dir, sizeof f->dir, "/tmp/cordon-rooted-XXXXXX");
-    if (strstr(f->dir, "XXXXXX") != NULL && mkdtemp(f->dir) == NULL)
+    if (strstr(f->dir, "XXXXXX") != NULL && test_directory(f->dir) == NULL)
         test_fail(__FILE__, __LINE__, "mkdtemp: errno %d", errno);
     static const char *const names[] = {"home", "scratch", "rootfs", "outside", "outside/dir"};
     for (size_t i = 0; i < 5; i++)

@@ -265,7 +265,7 @@ TEST(root_becomes_a_user_of_its_own_for_the_run)
     if (geteuid() != 0)
         test_skip("only root changes its user");
     prepare(PROFILE_STAGE);
-    CHECK(mkdtemp(dir) != NULL);
+    CHECK(test_directory(dir) != NULL);
     CHECK_INT(policy_add_bind(&box.policy.rw, &box.arena, dir, "/data", false, NULL), 0);
     CHECK_INT(start("tr -s ' ' </proc/self/uid_map; echo x > /data/made"), 0);
     finish();

@@ -180,10 +180,11 @@ def test_a_wrong_policy_is_named(policy, words):
         cordon.run(["true"], policy)
 
 
-@pytest.mark.parametrize("command, error", [
-    ("true", TypeError), (b"true", TypeError), ([], ValueError), (["a\0b"], ValueError), ([7], TypeError)])
-def test_a_wrong_command(command, error):
-    with pytest.raises(error):
+@pytest.mark.parametrize("command, error, words", [
+    ("true", TypeError, "a list of words"), (b"true", TypeError, "a list of words"), ([], ValueError, "the command is empty"),
+    (["a\0b"], ValueError, "holds a NUL"), ([7], TypeError, "int")])
+def test_a_wrong_command(command, error, words):
+    with pytest.raises(error, match=words):
         cordon.run(command)
 
 
