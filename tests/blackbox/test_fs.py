@@ -91,7 +91,7 @@ def test_usage_errors_exit_2(fs):
 
 @pytest.mark.parametrize("args, said", [
     (["cp", "a", "b", '{"force": "false"}'], b"option 'force' must be a boolean"),
-    (["cp", "a", "b", '{"forse": false}'], b"there is no option 'forse'; allowed: recursive, dereference, force"),
+    (["cp", "a", "b", '{"forced": false}'], b"there is no option 'forced'; allowed: recursive, dereference, force"),
     (["cp", "a", "b", '{"timeout": 5}'], b"there is no option 'timeout'"),
     (["move", "a", "b", '{"override": true}'], b"there is no option 'override'; allowed: overwrite\n"),
     (["rm", "a", '{"recursive": 1}'], b"option 'recursive' must be a boolean"),
