@@ -128,7 +128,7 @@ def test_attacks_work_where_the_layer_is_off(mine):
     unix = PRELUDE + "say(tried(lambda: socket.socket(socket.AF_UNIX)))"
     assert off("", *PARTIAL, "--", PYTHON, "-c", unix).answer == "EAFNOSUPPORT"
     assert off("seccomp", *PARTIAL, "--", PYTHON, "-c", unix).answer == "ok"
-    r = off("gate,cgroup", *PARTIAL, "--pids", "10", "--", PYTHON, "-c", PRELUDE + FORKS)
+    r = off("gate,cgroup", *PARTIAL, "--mem", "none", "--pids", "10", "--", PYTHON, "-c", PRELUDE + FORKS)
     assert r.answer == [100, "ok"]
 
 
