@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#define PARTS_MAX 16 /* of one comment, each with a # */
+
 static const char *skip_blanks(const char *p, const char *end)
 {
     while (p < end && (*p == ' ' || *p == '\t' || *p == '\r'))
@@ -19,7 +21,8 @@ static const char *skip_word(const char *p, const char *end, const char *word)
     return p == end || *p == ' ' || *p == '\t' || *p == '\r' ? skip_blanks(p, end) : NULL;
 }
 
-static enum allow read_comment(const char *p, const char *end, const char *id)
+/* `p` is at a #; all that follows the rule is the reason. */
+static enum allow read_part(const char *p, const char *end, const char *id)
 {
     p = skip_word(skip_blanks(p + 1, end), end, "cordon:");
     if (p != NULL)
@@ -29,11 +32,27 @@ static enum allow read_comment(const char *p, const char *end, const char *id)
     return p == NULL ? ALLOW_NOTHING : p == end ? ALLOW_WITHOUT_REASON : ALLOW_WITH_REASON;
 }
 
+/* Other tools want their words on the same line: "# noqa: E501  # cordon: allow ID reason". */
+static enum allow read_comment(const char *p, const char *end, const char *id)
+{
+    enum allow best = ALLOW_NOTHING;
+    for (unsigned i = 0; p != NULL && i < PARTS_MAX; i++) {
+        const enum allow found = read_part(p, end, id);
+        best = found > best ? found : best;
+        p = memchr(p + 1, '#', (size_t)(end - p - 1));
+    }
+    return best;
+}
+
 enum allow allow_find(const struct lexer *lexer, struct allow_cursor *cursor, uint32_t start,
                       uint32_t end, const char *id)
 {
     enum allow best = ALLOW_NOTHING;
-    const uint32_t last = lexer_line_end(lexer, end);
+    if (end < cursor->from || end > cursor->end) {
+        cursor->from = end;
+        cursor->end = lexer_line_end(lexer, end);
+    }
+    const uint32_t last = cursor->end;
     while (cursor->comment < lexer->comment_count && lexer->comments[cursor->comment].at < start)
         cursor->comment++;
     for (uint32_t i = cursor->comment; i < lexer->comment_count; i++) {

@@ -94,14 +94,16 @@ static uint32_t skip_string(const struct lexer *lexer, uint32_t i, bool fields, 
 /*
  * From behind the `{` of a replacement field to behind its `}`. Since Python 3.12 anything may
  * stand there, strings with the same quotes too; a field never leaves the line of a short string.
+ * Behind its colon is a format, where a quote is a character: f"{x:'>8}".
  */
 static uint32_t skip_field(const struct lexer *lexer, uint32_t i, bool one_line, unsigned depth)
 {
     const char *text = lexer->text;
-    unsigned braces = 1;
+    unsigned braces = 1, brackets = 0;
+    bool format = false;
     while (i < lexer->len && braces > 0) {
         const char c = text[i];
-        if (class_of(c) == QUOTE) {
+        if (class_of(c) == QUOTE && !(format && braces == 1)) {
             const uint32_t from = i;
             uint32_t word = i;
             while (word > 0 && i - word < 3 && in_word(text[word - 1]))
@@ -114,6 +116,9 @@ static uint32_t skip_field(const struct lexer *lexer, uint32_t i, bool one_line,
             return i;
         braces += c == '{';
         braces -= c == '}';
+        brackets += c == '(' || c == '[';
+        brackets -= (c == ')' || c == ']') && brackets > 0;
+        format = format || (c == ':' && braces == 1 && brackets == 0);
         i++;
     }
     return i;
@@ -134,6 +139,7 @@ static uint32_t skip_string(const struct lexer *lexer, uint32_t i, bool fields, 
             return i;
         if (c == '\\') {
             i += 2; /* also in a raw string: the byte behind it does not end it */
+            i += i < lexer->len && text[i - 1] == '\r' && text[i] == '\n';
         } else if (fields && c == '{' && depth < LEXER_NESTING_MAX) {
             if (i + 1 < lexer->len && text[i + 1] == '{')
                 i += 2;
@@ -273,6 +279,12 @@ static int64_t step(struct lexer *lexer, uint32_t i)
     return r < 0 ? r : (int64_t)end;
 }
 
+/* The byte order mark that editors on Windows put in front belongs to no word. */
+static uint32_t mark_of(const struct lexer *lexer)
+{
+    return lexer->len >= 3 && memcmp(lexer->text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+}
+
 int lexer_run(struct lexer *lexer, const char *text, size_t len)
 {
     if (len > LEXER_TEXT_MAX)
@@ -282,7 +294,7 @@ int lexer_run(struct lexer *lexer, const char *text, size_t len)
     lexer->count = 0;
     lexer->comment_count = 0;
     lexer->depth = 0;
-    for (uint32_t i = 0; i < lexer->len;) {
+    for (uint32_t i = mark_of(lexer); i < lexer->len;) {
         int64_t next = step(lexer, i);
         if (next < 0)
             return (int)next;
@@ -301,8 +313,11 @@ void lexer_free(struct lexer *lexer)
 
 void lexer_line_to(const struct lexer *lexer, struct lexer_line *line, uint32_t at)
 {
-    for (uint32_t nl = lexer_line_end(lexer, line->start); nl < at; nl = lexer_line_end(lexer, line->start)) {
-        line->start = nl + 1;
+    if (line->end == 0)
+        line->end = lexer_line_end(lexer, line->start);
+    while (line->end < at) {
+        line->start = line->end + 1;
+        line->end = lexer_line_end(lexer, line->start);
         line->number++;
     }
 }
@@ -310,7 +325,7 @@ void lexer_line_to(const struct lexer *lexer, struct lexer_line *line, uint32_t 
 uint32_t lexer_column(const struct lexer *lexer, const struct lexer_line *line, uint32_t at)
 {
     uint32_t col = 1;
-    for (uint32_t i = line->start; i < at; i++)
+    for (uint32_t i = line->start == 0 ? mark_of(lexer) : line->start; i < at; i++)
         col += ((unsigned char)lexer->text[i] & 0xc0) != 0x80;
     return col;
 }

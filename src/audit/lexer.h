@@ -59,6 +59,7 @@ uint32_t lexer_line_end(const struct lexer *lexer, uint32_t at);
 struct lexer_line {
     uint32_t number; /* from 1 */
     uint32_t start;
+    uint32_t end; /* of the line, if it is not 0: a line may be as long as the text */
 };
 #define LEXER_LINE_INIT ((struct lexer_line){.number = 1})
 
@@ -73,3 +74,6 @@ uint32_t lexer_column(const struct lexer *lexer, const struct lexer_line *line, 
  * lack of room cut it.
  */
 uint32_t lexer_string(const struct lexer *lexer, uint32_t i, char *out, size_t size, bool *whole);
+/* The same from `skip` bytes behind the first quotes on, which lie in the string. */
+uint32_t lexer_string_from(const struct lexer *lexer, uint32_t i, uint32_t skip, char *out,
+                           size_t size, bool *whole);

@@ -65,6 +65,8 @@ static const char *escape(struct decoder *d, const char *p, const char *end)
     static const char from[] = "\\'\"abfnrtv", to[] = "\\'\"\a\b\f\n\r\t\v";
     const char *simple = strchr(from, *p);
     unsigned value;
+    if (*p == '\r' && p + 1 < end && p[1] == '\n')
+        p++;
     if (*p == '\n')
         return p + 1;
     if (simple != NULL && *p != '\0') {
@@ -113,7 +115,8 @@ static bool prefixed(const struct lexer *lexer, const struct token *t, const cha
     return false;
 }
 
-uint32_t lexer_string(const struct lexer *lexer, uint32_t i, char *out, size_t size, bool *whole)
+uint32_t lexer_string_from(const struct lexer *lexer, uint32_t i, uint32_t skip, char *out,
+                           size_t size, bool *whole)
 {
     struct decoder d = {.out = out, .size = size, .whole = true};
     for (; lexer->tokens[i].kind == TOKEN_STRING; i++) {
@@ -123,10 +126,17 @@ uint32_t lexer_string(const struct lexer *lexer, uint32_t i, char *out, size_t s
         const uint32_t head = (uint32_t)t->prefix + t->quotes;
         if (t->len >= head + t->quotes && end[-1] == p[-1])
             end -= t->quotes; /* else it has no end */
+        p += skip;
+        skip = 0;
         if (d.whole && p < end)
             decode(&d, p, end, prefixed(lexer, t, "rR"), prefixed(lexer, t, "fFtT"));
     }
     out[d.used] = '\0';
     *whole = d.whole;
     return i;
+}
+
+uint32_t lexer_string(const struct lexer *lexer, uint32_t i, char *out, size_t size, bool *whole)
+{
+    return lexer_string_from(lexer, i, 0, out, size, whole);
 }

@@ -101,18 +101,41 @@ static bool is_directory(const char *path)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* The places where the project's tests are. */
+/* One of the places where the project's tests are, from its root. */
+static void name_place(const struct project_config *config, size_t i, char name[static PATH_MAX])
+{
+    const bool top = strcmp(config->test_root, ".") == 0;
+    snprintf(name, PATH_MAX, "%s%s%s", top ? "" : config->test_root, top ? "" : "/", config->writable.items[i]);
+}
+
+static bool is_in_a_place(const struct project_config *config, const char *path)
+{
+    char name[PATH_MAX];
+    for (size_t i = 0; i < config->writable.count; i++) {
+        name_place(config, i, name);
+        const size_t len = strlen(name);
+        if (strncmp(path, name, len) == 0 && (path[len] == '/' || path[len] == '\0'))
+            return true;
+    }
+    return false;
+}
+
+static int no_tests(struct cordon_error *err, int errnum, const char *name)
+{
+    int r = usage_error(err, errnum, "find tests", name, errnum == ELOOP ? "is a symbolic link" : NULL);
+    err_remedy(err, "name a PATH, or the places of the tests in \"writable\" of cordon.json");
+    return r;
+}
+
 static int scan_project(struct audit *a, struct cordon_error *err)
 {
     const struct project_config *config = &a->project->config;
     char name[PATH_MAX];
     for (size_t i = 0; i < config->writable.count; i++) {
-        const bool top = strcmp(config->test_root, ".") == 0;
-        snprintf(name, sizeof name, "%s%s%s", top ? "" : config->test_root, top ? "" : "/",
-                 config->writable.items[i]);
+        name_place(config, i, name);
         int r = audit_scan(a, name);
-        if (r < 0)
-            return usage_error(err, -r, "find tests", name, r == -ELOOP ? "is a symbolic link" : NULL);
+        if (r < 0 && !(r == -ENOENT && i > 0)) /* as for cordon test, only the first one must be there */
+            return no_tests(err, -r, name);
     }
     return 0;
 }
@@ -130,8 +153,9 @@ static int scan_path(struct audit *a, const char *path, struct cordon_error *err
         return scan_project(a, err);
     if (strncmp(real, root, len) != 0 || (real[len] != '/' && real[len] != '\0'))
         return usage_error(err, EINVAL, "audit", path, "is not in the project of the first path");
-    const char *name = is_directory(tests) ? tests : real;
-    name = strlen(name) <= len + 1 ? "." : name + len + 1;
+    const char *name = strlen(real) <= len + 1 ? "." : real + len + 1;
+    if (is_directory(tests) && !is_in_a_place(&a->project->config, name)) /* there all of it is tests */
+        name = tests + len + 1;
     int r = audit_scan(a, name);
     return r < 0 ? usage_error(err, -r, "audit", path, NULL) : 0;
 }

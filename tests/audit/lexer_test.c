@@ -59,6 +59,26 @@ TEST(fields_of_f_strings_may_hold_strings)
     check_kinds("f'{\nx\n", "s;n;.");
 }
 
+TEST(a_quote_in_a_format_is_a_character)
+{
+    check_kinds("f(f\"{x:'>8}\", y)\n", "nosono;.");
+    check_kinds("f'{x!r:\"^{w}}' x\n", "sn;.");
+    check_kinds("f'{x:{\"{\"}}' x\n", "sn;.");
+    check_kinds("f\"{d[a:b][\"k:\"]:'<3}\" x\n", "sn;.");
+    check_kinds("f\"{(lambda: \"}\")()}\" x\n", "sn;.");
+}
+
+TEST(a_mark_and_ends_of_lines_from_windows_are_no_part_of_a_word)
+{
+    struct lexer_line line = LEXER_LINE_INIT;
+    lex("\xef\xbb\xbfimport x\r\ny\r\n");
+    CHECK_INT(lexer.tokens[0].at, 3);
+    CHECK_INT(lexer.tokens[0].len, 6);
+    CHECK_INT(lexer_column(&lexer, &line, lexer.tokens[1].at), 8);
+    check_kinds("'goes\\\r\non' x\r\n", "sn;.");
+    check_string("'a\\\r\nb'", "ab", true);
+}
+
 TEST(brackets_know_their_partner)
 {
     lex("a(b[c]{d})");

@@ -222,12 +222,27 @@ def test_an_allow_comment_needs_its_rule_and_a_reason(project):
     line = 'Path("config.toml")'
     assert ids(project, f"{line}  # cordon: allow protected-path it is only compared\n") == []
     assert ids(project, f"Path(  # cordon: allow protected-path why\n  'config.toml')\n") == []
+    for comment in ("# noqa: S108  # cordon: allow protected-path why", "# cordon: allow protected-path #7",
+                    "#: # cordon: allow tempfile-dir why # cordon: allow protected-path why # noqa"):
+        assert ids(project, f"{line}  {comment}\n") == [], comment
     for comment in ("# cordon: allow protected-path", "# cordon: allow protected-path   ",
+                    "# noqa # cordon: allow protected-path", "#" * 1000 + " cordon: allow protected-path why",
                     "# cordon: allow tempfile-dir why", "# cordon: allow protected why", "# allow protected-path x"):
         assert ids(project, f"{line}  {comment}\n") == ["protected-path"], comment
     assert ids(project, f"# cordon: allow protected-path why\n{line}\n") == ["protected-path"]
     (project / "tests/test_a.py").write_text(f"{line}  # cordon: allow protected-path\n")
     assert "the allow comment gives no reason" in audit(project).text
+
+
+def test_a_directory_of_tests_is_looked_at_as_it_is(project):
+    """Also if there is one within it that is named like that."""
+    (project / "cordon.json").write_text("{}")
+    for name in ("tests/test_a.py", "tests/tests/test_b.py", "module/test_c.py", "module/tests/test_d.py"):
+        (project / name).parent.mkdir(exist_ok=True)
+        (project / name).write_text('Path("config.toml")\n')
+    for path, expected in (("tests", {"test_a.py", "test_b.py"}), ("module", {"test_d.py"})):
+        found = json.loads(audit(project / path, "--json").out)["findings"]
+        assert {f["file"].rpartition("/")[2] for f in found} == expected
 
 
 def test_cordon_json(project):
@@ -240,6 +255,12 @@ def test_cordon_json(project):
     (project / "cordon.json").write_text('{"test": {"writable": ["spec"]}}')
     doc = json.loads(audit(project, "--json").out)
     assert {f["file"] for f in doc["findings"]} == {"spec/test_s.py"}
+    # What is made only while tests run need not be there; the first place must.
+    (project / "cordon.json").write_text('{"test": {"writable": ["spec", "build/out", "tests"]}}')
+    found = json.loads(audit(project, "--json", "--strict", code=1).out)["findings"]
+    assert {f["file"] for f in found} == {"spec/test_s.py", "tests/test_a.py"}
+    (project / "cordon.json").write_text('{"test": {"writable": ["build/out", "spec"]}}')
+    assert b"build/out" in audit(project, code=2).err
 
 
 @pytest.mark.parametrize("text,where", [
