@@ -63,6 +63,9 @@ static void network(struct plan_build *b)
         claim_cannot(c, "unix sockets, System V and POSIX queues are the host's");
     else if (!plan->keyring)
         claim_cannot(c, "the session keyring is the caller's");
+    else if (plan->landlock_abi == 0)
+        claim_partly(c, "seccomp, keyring", PROOF_SECCOMP | PROOF_KEYRING,
+                     "without Landlock shared memory by name (/dev/shm) and fifos are the host's");
     else
         claim_holds(c, "seccomp, keyring", PROOF_SECCOMP | PROOF_KEYRING);
 }
@@ -111,11 +114,45 @@ static void processes(struct plan_build *b)
         claim_holds(c, "no_new_privs", PROOF_NO_CAPS | PROOF_NO_NEW_PRIVS | PROOF_IDENTITY);
 }
 
+/* The files of a cgroup belong to who made it, and an ordinary caller is who the payload is. */
+static void groups(struct plan *plan)
+{
+    static const enum capability held[] = {CAP_MEMORY, CAP_PIDS, CAP_CPU_RATE};
+    if (plan->landlock_abi > 0 || plan->switch_user)
+        return;
+    for (size_t i = 0; i < sizeof held / sizeof held[0]; i++) {
+        struct plan_claim *c = &plan->claims[held[i]];
+        if (c->mechanism != NULL && (c->proof & PROOF_CGROUP) != 0)
+            claim_partly(c, c->mechanism, c->proof,
+                         "without Landlock the payload can lift the limit: the files of the cgroup are the caller's");
+    }
+}
+
+/*
+ * A process of the caller's that the payload traces does for it what it must not do itself. Landlock keeps it from
+ * those outside of its domain, the strict filter from all, and root's payload is another user.
+ */
+static void others(struct plan *plan)
+{
+    static const enum capability held[] = {CAP_NETWORK, CAP_SYSCALLS, CAP_PRIVILEGES};
+    if (plan->landlock_abi > 0 || plan->seccomp == SECCOMP_STRICT || plan->switch_user)
+        return;
+    for (size_t i = 0; i < sizeof held / sizeof held[0]; i++) {
+        struct plan_claim *c = &plan->claims[held[i]];
+        if (c->mechanism != NULL)
+            claim_partly(c, c->mechanism, c->proof,
+                         "without Landlock the payload can trace other processes of the caller's, for which this does "
+                         "not hold; the strict filter keeps it from that");
+    }
+}
+
 void plan_bare_claims(struct plan_build *b)
 {
     files(b);
     network(b);
     processes(b);
+    groups(b->plan);
+    others(b->plan);
 }
 
 int plan_bare_refusal(struct plan_build *b, enum capability missing)

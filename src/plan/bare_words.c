@@ -31,9 +31,9 @@ bool plan_bare_details(const struct plan *plan, enum capability c, struct plan_w
         return SAY("init holds no copy of the caller's and cannot be read; Landlock keeps processes "
                    "outside closed%s", plan_inherited(plan->policy));
     case CAP_PROCESSES:
-        return SAY("init killed until it had no child left, while forks were refused; numbers of the "
-                   "host's processes can be asked for, but not signalled%s",
-                   plan->fs_mode == FS_VIEW ? "" : "; their command lines are seen");
+        return SAY("init killed until it had no child left, while forks were refused, as they always are beyond %d "
+                   "tasks at once; numbers of the host's processes can be asked for, but not signalled%s",
+                   PLAN_GATE_TASKS_MAX, plan->fs_mode == FS_VIEW ? "" : "; their command lines are seen");
     case CAP_IPC:
         return SAY("no unix socket but connected pairs, no System V, no queues, no shared memory by "
                    "name; an own session keyring");
@@ -46,8 +46,11 @@ bool plan_bare_details(const struct plan *plan, enum capability c, struct plan_w
     case CAP_PIDS:
         if (plan->cgroup.pids != POLICY_UNLIMITED)
             return false;
-        return SAY("tasks of the tree, threads too, counted when a fork would reach the limit; a fork that the "
-                   "scheduler holds up for more than %d ms after its grant comes on top", PLAN_GATE_PENDING_MS);
+        if (plan->gate_tasks > PLAN_GATE_TASKS_MAX)
+            return SAY("tasks of the tree, threads too; the fork gate counts no further than %d and refuses "
+                       "the next fork, whatever was asked for", PLAN_GATE_TASKS_MAX);
+        return SAY("tasks of the tree, threads too, counted when a fork would reach the limit; a fork that "
+                   "takes more than %d ms from its grant comes on top", PLAN_GATE_PENDING_MS);
     case CAP_MEMORY:
         if (plan->cgroup.mem_bytes != POLICY_UNLIMITED)
             return false;

@@ -43,6 +43,8 @@ bool plan_bwrap_details(const struct plan *plan, enum capability c, struct plan_
 const char *plan_named_sockets(const struct policy *policy);
 /* What a policy that inherits the environment means for it. */
 const char *plan_inherited(const struct policy *policy);
+/* What a forbidden call does: "fails", ... */
+const char *plan_forbidden(const struct plan *plan);
 
 /* The same for the backends that know only POSIX. */
 int plan_build_portable_files(struct plan_build *b);

@@ -45,7 +45,7 @@ bool plan_bwrap_details(const struct plan *plan, enum capability c, struct plan_
                    "caller's and is outside%s", plan_inherited(plan->policy));
     case CAP_SYSCALLS:
         return SAY("allow list, all architectures; a forbidden call %s; ptrace and its like are refused: bwrap's "
-                   "pid 1 has no filter", plan->on_forbidden == FORBIDDEN_ERRNO ? "fails" : "kills");
+                   "pid 1 has no filter", plan_forbidden(plan));
     case CAP_PRIVILEGES:
         if (!plan->switch_user)
             return false;

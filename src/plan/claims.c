@@ -219,6 +219,7 @@ static int unmet(struct plan_build *b, const char *want, const struct plan_claim
         err_why(b->err, "there is no such capability");
     } else if (!have->requested) {
         err_why(b->err, "the policy does not ask for this capability");
+        err_remedy(b->err, "give it a limit, or take a profile that asks for it: cordon policy show prints what one asks for");
     } else if (have->mechanism == NULL) {
         err_why(b->err, have->why);
     } else {

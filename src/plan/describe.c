@@ -102,6 +102,13 @@ const char *plan_inherited(const struct policy *policy)
     return policy->env.inherit ? "; the policy passes on all variables but the denied ones" : "";
 }
 
+const char *plan_forbidden(const struct plan *plan)
+{
+    return plan->on_forbidden == FORBIDDEN_KILL           ? "kills"
+           : plan->on_forbidden == FORBIDDEN_KILL_SOCKETS ? "fails, a socket kills"
+                                                          : "fails";
+}
+
 #define SAY(...) snprintf(out->details, sizeof out->details, __VA_ARGS__)
 
 static void limit_details(const struct plan *plan, enum capability c, struct plan_words *out)
@@ -116,8 +123,8 @@ static void limit_details(const struct plan *plan, enum capability c, struct pla
             SAY("total of the tree, read at least every 100 ms: it may be exceeded by 100 ms on each core; %s",
                 route(plan, CGROUP_CPUACCT));
         else
-            SAY("total of the tree, sampled at least every 100 ms; children that nobody reaps (SIGCHLD "
-                "ignored) between two samples are missed; the backstop is wall time on each core");
+            SAY("total of the tree, sampled at least every 100 ms; of children that nobody reaps (SIGCHLD ignored) "
+                "as much is missed as others use until the next sample; the backstop is wall time on each core");
         return;
     case CAP_CPU_RATE:
         SAY("cores of the tree, %" PRIu64 " of every %d us; %s", plan->cgroup.cpu_quota_us,
@@ -205,10 +212,7 @@ static void details(const struct plan *plan, enum capability c, struct plan_word
             plan->loopback ? "an own loopback interface and no other" : "no interface is up");
         return;
     case CAP_SYSCALLS:
-        SAY("allow list, all architectures; a forbidden call %s",
-            plan->on_forbidden == FORBIDDEN_KILL           ? "kills"
-            : plan->on_forbidden == FORBIDDEN_KILL_SOCKETS ? "fails, a socket kills"
-                                                           : "fails");
+        SAY("allow list, all architectures; a forbidden call %s", plan_forbidden(plan));
         return;
     case CAP_PRIVILEGES:
         if (plan->switch_user)

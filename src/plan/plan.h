@@ -14,6 +14,7 @@
 
 #define PLAN_NOBODY 65534
 #define PLAN_GATE_PENDING_MS 100 /* a granted fork that is younger may not be seen yet */
+#define PLAN_GATE_TASKS_MAX 8192 /* more tasks the fork gate never lets live: one walk must find them all */
 
 enum step_kind {
     STEP_TMPFS,     /* an empty file system at target */
@@ -137,7 +138,7 @@ struct plan {
     bool bare;            /* native's tier without namespaces: none of the following, no tree of its own */
     bool gate;            /* bare: every fork asks init first; bwrap: every exec */
     bool rehearsal;       /* everything is made, nothing is executed */
-    uint64_t gate_tasks;  /* and gets EAGAIN if there are so many tasks; POLICY_UNLIMITED: never */
+    uint64_t gate_tasks;  /* and gets EAGAIN if there are so many tasks, or PLAN_GATE_TASKS_MAX */
     const char *work_dir; /* stands for /work and /tmp where there are no mounts, made and removed by this run; or NULL */
 
     /* namespaces: user, mount and uts always */

@@ -287,6 +287,77 @@ TEST(without_landlock_nothing_about_files_is_claimed)
     CHECK(plan.claims[CAP_DEVICES].mechanism == NULL && plan.claims[CAP_ENVIRONMENT].mechanism == NULL);
 }
 
+TEST(without_landlock_the_payload_writes_to_the_cgroups_of_an_ordinary_caller)
+{
+    struct host host = refusing();
+    struct policy policy = partial(PROFILE_STAGE);
+    struct plan plan;
+    policy.limits.cpus = 1;
+    for (int i = 0; i < CGROUP_CONTROLLER_COUNT; i++)
+        host.cgroup.controllers[i].version = CGROUP_V2;
+    CHECK_INT(compile(&plan, &policy, &host, NULL), 0);
+    CHECK_STR(plan.claims[CAP_MEMORY].mechanism, "cgroup2");
+    CHECK(plan.claims[CAP_PIDS].mechanism != NULL && plan.claims[CAP_CPU_RATE].mechanism != NULL);
+    CHECK(plan.claims[CAP_IPC].mechanism != NULL);
+
+    host.landlock_abi = 0;
+    CHECK_INT(compile(&plan, &policy, &host, NULL), 0);
+    CHECK(plan.claims[CAP_MEMORY].mechanism == NULL && plan.claims[CAP_PIDS].mechanism == NULL);
+    CHECK_STR(plan.claims[CAP_MEMORY].instead, "cgroup2");
+    CHECK(plan.claims[CAP_CPU_RATE].mechanism == NULL);
+    CHECK(plan.claims[CAP_IPC].mechanism == NULL && strstr(plan.claims[CAP_IPC].why, "/dev/shm") != NULL);
+
+    host.uid = 0; /* the payload is another user then */
+    host.spare_uid = 0x70000001;
+    CHECK_INT(compile(&plan, &policy, &host, NULL), 0);
+    CHECK_STR(plan.claims[CAP_MEMORY].mechanism, "cgroup2");
+    CHECK(plan.claims[CAP_PIDS].mechanism != NULL && plan.claims[CAP_CPU_RATE].mechanism != NULL);
+}
+
+TEST(without_landlock_the_payload_acts_by_other_processes_of_the_caller)
+{
+    static const enum capability held[] = {CAP_NETWORK, CAP_SYSCALLS, CAP_PRIVILEGES};
+    for (size_t i = 0; i < sizeof held / sizeof held[0]; i++) {
+        struct host host = refusing();
+        struct policy policy = partial(PROFILE_STAGE);
+        struct plan plan;
+        CHECK_INT(compile(&plan, &policy, &host, NULL), 0);
+        CHECK(plan.claims[held[i]].mechanism != NULL);
+
+        host.landlock_abi = 0;
+        CHECK_INT(compile(&plan, &policy, &host, NULL), 0);
+        CHECK(plan.claims[held[i]].mechanism == NULL && strstr(plan.claims[held[i]].why, "trace") != NULL);
+
+        policy.seccomp = SECCOMP_STRICT;
+        CHECK_INT(compile(&plan, &policy, &host, NULL), 0);
+        CHECK(plan.claims[held[i]].mechanism != NULL);
+
+        policy.seccomp = SECCOMP_DEFAULT;
+        host.uid = 0; /* the payload is another user then */
+        host.spare_uid = 0x70000001;
+        CHECK_INT(compile(&plan, &policy, &host, NULL), 0);
+        CHECK(plan.claims[held[i]].mechanism != NULL);
+    }
+}
+
+TEST(a_limit_beyond_what_the_gate_counts_says_where_it_ends)
+{
+    struct host host = refusing();
+    struct policy policy = partial(PROFILE_STAGE);
+    struct plan plan;
+    struct plan_words words;
+    policy.limits.pids = PLAN_GATE_TASKS_MAX;
+    CHECK_INT(compile(&plan, &policy, &host, NULL), 0);
+    plan_describe(&plan, CAP_PIDS, &words);
+    CHECK(strstr(words.details, "8192") == NULL);
+    plan_describe(&plan, CAP_PROCESSES, &words); /* without a limit, too */
+    CHECK(strstr(words.details, "beyond 8192 tasks") != NULL);
+    policy.limits.pids = PLAN_GATE_TASKS_MAX + 1;
+    CHECK_INT(compile(&plan, &policy, &host, NULL), 0);
+    plan_describe(&plan, CAP_PIDS, &words);
+    CHECK(strstr(words.details, "no further than 8192") != NULL);
+}
+
 TEST(every_claim_has_words_that_fit)
 {
     struct host host = refusing();

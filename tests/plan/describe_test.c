@@ -132,6 +132,8 @@ TEST(loopback_and_killing_filters_are_named)
     CHECK_INT(compile(&i), 0);
     says(&i, CAP_NETWORK, "an own loopback interface and no other");
     says(&i, CAP_SYSCALLS, "a forbidden call fails, a socket kills");
+    i.plan.bwrap = "/usr/bin/bwrap"; /* by it, too */
+    says(&i, CAP_SYSCALLS, "a forbidden call fails, a socket kills; ptrace");
     i.policy.on_forbidden = FORBIDDEN_KILL;
     CHECK_INT(compile(&i), 0);
     says(&i, CAP_SYSCALLS, "a forbidden call kills");
