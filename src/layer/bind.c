@@ -103,6 +103,8 @@ int bind_open(const struct plan_step *step, bool *skip, struct stat *st, struct 
         return bind_refuse(err, fd, what, step->source, "",
                            strchr(step->source, ':') != NULL
                                ? "the place inside is an absolute path, as in --ro data:/data"
+                           : step->target != NULL && strcmp(step->target, "work") == 0 /* which has no such key */
+                               ? "create it first"
                                : "create it first, or give the bind \"optional\": true in a policy document");
     if (fd == -ELOOP)
         return refuse_link(err, what, step->source);

@@ -20,6 +20,7 @@
 #include "sys/lock.h"
 
 #define RMDIR_TRIES 200 /* a millisecond each: a task that is ending still counts */
+#define LOCK_TRIES 200  /* a millisecond each: a lock that somebody of ours holds alone is held for a moment */
 #define SWEEP_MAX 64    /* directories that one sweep looks at, in each hierarchy */
 
 static int fail(struct cordon_error *err, int errnum, const char *what, const char *dir,
@@ -28,6 +29,11 @@ static int fail(struct cordon_error *err, int errnum, const char *what, const ch
     char subject[CGROUP_PATH_SIZE + 128]; /* err_set() cuts what does not fit */
     snprintf(subject, sizeof subject, "%s%s%s", dir, name[0] == '\0' ? "" : "/", name);
     return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_CGROUP, errnum, what, subject);
+}
+
+static void pause_briefly(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }
 
 /* A fresh "DIR/cordon.PID.RANDOM"; its descriptor or -errno. */
@@ -40,7 +46,7 @@ static int make_dir(const char *dir, char *path, size_t size)
                      random);
     if (n < 0 || (size_t)n >= size)
         return -ENAMETOOLONG;
-    if (mkdir(path, 0755) < 0)
+    if (mkdir(path, CGROUP_DIR_MODE) < 0)
         return -errno;
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int r = fd < 0 ? -errno : fd;
@@ -143,9 +149,27 @@ static int open_cpu(struct layer_cgroup *self, struct cordon_error *err)
     return self->cpu_fd < 0 ? fail(err, errno, "open", group->path, file) : 0;
 }
 
+/* The leaf as it stands there now, with a shared lock; its descriptor, -EAGAIN if it is going or locked, or -errno. */
+static int hold_leaf(const char *leaf)
+{
+    struct stat held, named;
+    if (mkdir(leaf, CGROUP_DIR_MODE) < 0 && errno != EEXIST)
+        return -errno;
+    FD_AUTO fd = open(leaf, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return errno == ENOENT ? -EAGAIN : -errno;
+    int r = sys_flock(fd, SYS_LOCK_SHARED | SYS_LOCK_TRY);
+    if (r < 0)
+        return r;
+    if (fstat(fd, &held) < 0 || stat(leaf, &named) < 0 || held.st_ino != named.st_ino)
+        return -EAGAIN; /* another run of this process has just left it */
+    return fd_take(&fd);
+}
+
 /*
  * Makes room in the own group of v2: this process goes into a leaf, because a group with processes
- * cannot pass controllers on. The shared lock tells the last run of this process to undo it.
+ * cannot pass controllers on. The shared lock tells the last run of this process to undo it. It is on
+ * the leaf, which nobody else can open: the own group is often for all to read, and so to lock.
  */
 static int step_aside(struct layer_cgroup *self, const char *own, const char *leaf,
                       const struct plan_cgroup *want, struct cordon_error *err)
@@ -154,20 +178,22 @@ static int step_aside(struct layer_cgroup *self, const char *own, const char *le
     if (fd < 0)
         return fail(err, errno, "open cgroup", own, "");
     self->own_fd = fd;
-    int r = sys_flock(fd, SYS_LOCK_SHARED);
-    if (r < 0)
-        return fail(err, -r, "lock cgroup", own, "");
     /* One leaf for all runs of this process, so a second one finds it; the probe's may be gone. */
     if (leaf[0] != '\0' && access(leaf, F_OK) == 0)
         snprintf(self->leaf, sizeof self->leaf, "%s", leaf);
     else
         snprintf(self->leaf, sizeof self->leaf, "%s/%s%d%s", own, CGROUP_NAME_PREFIX, (int)getpid(),
                  CGROUP_LEAF_SUFFIX);
-    if (mkdir(self->leaf, 0755) < 0 && errno != EEXIST)
-        return fail(err, errno, "make cgroup", self->leaf, "");
-    char procs[sizeof self->leaf + sizeof "/cgroup.procs"];
-    snprintf(procs, sizeof procs, "%s/cgroup.procs", self->leaf);
-    r = cgroup_write(AT_FDCWD, procs, "0");
+    for (int i = 0; (self->leaf_fd = hold_leaf(self->leaf)) == -EAGAIN && i < LOCK_TRIES; i++)
+        pause_briefly();
+    if (self->leaf_fd == -EAGAIN) {
+        fail(err, EAGAIN, "lock cgroup", self->leaf, "");
+        err_why(err, "another process of this user holds it locked");
+        return -EAGAIN;
+    }
+    if (self->leaf_fd < 0)
+        return fail(err, -self->leaf_fd, "make cgroup", self->leaf, "");
+    int r = cgroup_write(self->leaf_fd, "cgroup.procs", "0");
     if (r < 0)
         return fail(err, -r, "move into cgroup", self->leaf, "");
     const char *enable[] = {want->mem_bytes != PARSE_UNLIMITED ? "+memory" : NULL,
@@ -184,16 +210,27 @@ static int step_aside(struct layer_cgroup *self, const char *own, const char *le
 /* The other direction; only the last run that shares the leaf finds the lock free. */
 static void step_back(struct layer_cgroup *self)
 {
-    if (self->own_fd >= 0 && sys_flock(self->own_fd, SYS_LOCK_EXCLUSIVE | SYS_LOCK_TRY) == 0) {
+    if (self->leaf_fd >= 0 && sys_flock(self->leaf_fd, SYS_LOCK_EXCLUSIVE | SYS_LOCK_TRY) == 0) {
         static const char *const disable[] = {"-memory", "-pids", "-cpu"};
         for (size_t i = 0; i < sizeof disable / sizeof disable[0]; i++)
             cgroup_write(self->own_fd, "cgroup.subtree_control", disable[i]);
         cgroup_write(self->own_fd, "cgroup.procs", "0");
+        rmdir(self->leaf);
     }
-    if (self->leaf[0] != '\0')
-        rmdir(self->leaf); /* EBUSY where another run still needs it */
-    self->leaf[0] = '\0';
+    fd_close(&self->leaf_fd);
     fd_close(&self->own_fd);
+    self->leaf[0] = '\0';
+}
+
+/*
+ * For those who sweep in another pid namespace, where the number in the name says nothing. They hold a directory alone
+ * for a moment; whoever does for longer keeps them away as well, so nobody is waited for: what they could take
+ * away is an empty directory, and a run that finds it gone fails.
+ */
+static void lock_group(int fd)
+{
+    for (int i = 0; sys_flock(fd, SYS_LOCK_SHARED | SYS_LOCK_TRY) == -EAGAIN && i < LOCK_TRIES; i++)
+        pause_briefly();
 }
 
 static int add_group(struct layer_cgroup *self, const struct host_cgroup_controller *c,
@@ -207,9 +244,7 @@ static int add_group(struct layer_cgroup *self, const struct host_cgroup_control
         return fail(err, -fd, "make cgroup", c->dir, "");
     group->dir_fd = fd;
     self->group_count++; /* from here on release() removes it */
-    int r = sys_flock(fd, SYS_LOCK_SHARED);
-    if (r < 0)
-        return fail(err, -r, "lock cgroup", group->path, "");
+    lock_group(fd);
     /* A thread may move itself without a lock. To move a process is to wait for all cores, some 10 ms; v2 has only that,
      * but there init can be born inside. */
     const char *door = c->version == CGROUP_V1 ? "tasks" : "cgroup.procs";
@@ -313,7 +348,7 @@ static void remove_dir(const char *path)
     for (int i = 0; i < RMDIR_TRIES; i++) {
         if (rmdir(path) == 0 || errno != EBUSY)
             return;
-        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        pause_briefly();
     }
 }
 

@@ -6,8 +6,9 @@
  *              sandbox ever runs outside.
  * Invariant    A prepared layer has every limit of the plan in force: each was read back and is
  *              not above what was asked. A failed prepare() leaves nothing behind.
- * Liveness     The supervisor holds a lock on each directory it made; a directory that nobody
- *              locks, of a process that is gone, was left by a supervisor that was killed.
+ * Liveness     The supervisor holds a lock on each directory it made, which no other user can
+ *              open; a directory that nobody locks, of a process that is gone, was left by a
+ *              supervisor that was killed. Nobody who holds such a lock can make a run hang.
  */
 #pragma once
 
@@ -39,12 +40,13 @@ struct layer_cgroup {
     bool oom_seen;
 
     /* CGROUP_ROUTE_LEAF */
-    int own_fd; /* owned; the caller's own group, with a shared lock */
+    int own_fd;  /* owned; the caller's own group */
+    int leaf_fd; /* owned; with a shared lock */
     char leaf[CGROUP_PATH_SIZE + 64];
 };
 
 #define LAYER_CGROUP_INIT \
-    ((struct layer_cgroup){.of = {-1, -1, -1, -1}, .cpu_fd = -1, .oom_fd = -1, .own_fd = -1})
+    ((struct layer_cgroup){.of = {-1, -1, -1, -1}, .cpu_fd = -1, .oom_fd = -1, .own_fd = -1, .leaf_fd = -1})
 
 struct cgroup_usage {
     uint64_t cpu_usec;

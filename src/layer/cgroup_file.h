@@ -14,6 +14,7 @@
  * which a supervisor steps aside. */
 #define CGROUP_NAME_PREFIX "cordon."
 #define CGROUP_LEAF_SUFFIX ".self"
+#define CGROUP_DIR_MODE 0700 /* whoever can open a directory can lock it */
 
 /* The length; `text` is terminated. */
 ssize_t cgroup_read(int dir_fd, const char *name, char text[static CGROUP_FILE_SIZE]);

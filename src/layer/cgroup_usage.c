@@ -24,6 +24,22 @@ short layer_cgroup_oom_events(const struct layer_cgroup *self)
     return memory != NULL && memory->version == CGROUP_V2 ? POLLPRI : POLLIN;
 }
 
+/* v1 tells all groups beneath the one that is full: a container's end of memory is not the end of ours. */
+static bool is_full(const struct layer_cgroup_group *memory)
+{
+    static const char *const files[] = {"memory.failcnt", "memory.memsw.failcnt"};
+    bool counted = false;
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        uint64_t times = 0;
+        if (cgroup_read_u64(memory->dir_fd, files[i], &times) < 0)
+            continue;
+        if (times > 0)
+            return true;
+        counted = true;
+    }
+    return !counted;
+}
+
 bool layer_cgroup_oom_seen(struct layer_cgroup *self)
 {
     const struct layer_cgroup_group *memory = group_of(self, CGROUP_MEMORY);
@@ -32,7 +48,7 @@ bool layer_cgroup_oom_seen(struct layer_cgroup *self)
         return false;
     if (memory->version == CGROUP_V1) {
         /* The event comes before the kill is counted, so it is evidence of its own. */
-        if (self->oom_fd >= 0 && read(self->oom_fd, &count, sizeof count) == (ssize_t)sizeof count)
+        if (self->oom_fd >= 0 && read(self->oom_fd, &count, sizeof count) == (ssize_t)sizeof count && is_full(memory))
             self->oom_seen = true;
         else if (cgroup_read_key(memory->dir_fd, "memory.oom_control", "oom_kill", &count) == 0)
             self->oom_seen = self->oom_seen || count > 0;

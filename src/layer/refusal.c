@@ -16,8 +16,11 @@
 enum refusal layer_refusal_of(const struct cordon_error *met)
 {
     const int e = met->errnum;
+    /* So a kernel answers that was built without a namespace. */
+    const bool unbuilt =
+        e == EINVAL && (met->layer == CORDON_LAYER_NAMESPACES || met->layer == CORDON_LAYER_NETWORK);
     if (met->kind != CORDON_ERROR_SETUP ||
-        (e != EPERM && e != EACCES && e != ENOSPC && e != ENOSYS && e != EUSERS))
+        (e != EPERM && e != EACCES && e != ENOSPC && e != ENOSYS && e != EUSERS && !unbuilt))
         return REFUSAL_NONE;
     switch (met->layer) {
     case CORDON_LAYER_MOUNTS:
@@ -82,6 +85,9 @@ bool layer_refusal_in_a_run(void)
 static const char *cause_of(int errnum)
 {
     const bool counted = errnum == ENOSPC || errnum == EUSERS;
+    if (errnum == EINVAL)
+        return "this kernel is built without them: boot one with CONFIG_USER_NS, CONFIG_PID_NS, CONFIG_IPC_NS and "
+               "CONFIG_NET_NS";
     if (!counted && layer_refusal_in_a_run() && is_filtered())
         return REFUSAL_NESTED;
     if (counted || read_number("/proc/sys/user/max_user_namespaces") == 0)

@@ -118,26 +118,40 @@ static int read_operand(struct operand *out, const struct handed_call *handed, u
     return r < 0 ? unreadable(r) : 0;
 }
 
-/* Only a unix socket with a name leaves something in the file system. */
-static int read_bind(struct attempt *out, const struct notify_call *call)
+#define ADDRESS_MAX (sizeof((struct sockaddr_un *)0)->sun_path + 1)
+
+/* The name of a unix socket; "": any other address, which leaves nothing in the file system. 0 or -errno. */
+static int read_address(const struct notify_call *call, char out[ADDRESS_MAX])
 {
     struct sockaddr_un address = {0};
     const size_t head = offsetof(struct sockaddr_un, sun_path);
-    const uint64_t size = call->args[2];
+    const uint32_t size = (uint32_t)call->args[2];
+    out[0] = '\0';
     if (size <= head || size > sizeof address)
-        return -ENOENT;
-    int r = task_bytes(call->task, call->args[1], &address, (size_t)size);
-    if (r < 0)
-        return unreadable(r);
-    if (address.sun_family != AF_UNIX || address.sun_path[0] == '\0')
-        return -ENOENT;
+        return 0;
+    int r = task_bytes(call->task, call->args[1], &address, size);
+    if (r < 0 || address.sun_family != AF_UNIX)
+        return r;
+    memcpy(out, address.sun_path, sizeof address.sun_path);
+    out[sizeof address.sun_path] = '\0';
+    return 0;
+}
+
+static int read_bind(struct attempt *out, const struct handed_call *handed)
+{
+    char *path = out->what[0].path;
+    int r = 0;
+    if (handed->len[0] > 0)
+        memcpy(path, handed->text, handed->len[0]);
+    else
+        r = read_address(&handed->call, path);
+    if (r < 0 || path[0] == '\0')
+        return r < 0 ? unreadable(r) : -ENOENT;
     out->act = ACT_MAKE;
     out->op = "bind socket";
     out->bind = true;
     out->count = 1;
     out->what[0].dir = AT_FDCWD;
-    memcpy(out->what[0].path, address.sun_path, sizeof address.sun_path);
-    out->what[0].path[sizeof address.sun_path] = '\0';
     return 0;
 }
 
@@ -204,6 +218,11 @@ size_t attempt_name(struct handed_call *handed)
 {
     const struct form *form = form_of(handed->call.number);
     size_t used = 0;
+    if (handed->call.number == SYS_bind) {
+        handed->len[0] = read_address(&handed->call, handed->text) < 0 ? 0 : (uint32_t)strlen(handed->text) + 1;
+        handed->len[1] = 0;
+        return HANDED_HEAD + handed->len[0];
+    }
     for (unsigned i = 0; i < 2; i++) {
         const uint64_t address = form == NULL ? 0 : argument(&handed->call, i == 0 ? form->path : form->path2);
         const int len = address == 0 ? -1 : task_string(handed->call.task, address, handed->text + used, PATH_MAX);
@@ -222,7 +241,7 @@ int attempt_read(struct attempt *out, const struct handed_call *handed)
     out->what[0].name = out->what[1].name = true;
     out->what[0].itself = out->what[1].itself = false;
     if (call->number == SYS_bind)
-        return read_bind(out, call);
+        return read_bind(out, handed);
     const struct form *form = form_of(call->number);
     if (form == NULL)
         return -ENOENT;

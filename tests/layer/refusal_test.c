@@ -21,6 +21,14 @@ TEST(a_refused_namespace_map_or_mount_is_a_refusal)
     }
 }
 
+TEST(so_is_a_namespace_that_the_kernel_was_built_without)
+{
+    CHECK_INT(of(CORDON_ERROR_SETUP, CORDON_LAYER_NAMESPACES, EINVAL, "make namespaces"), REFUSAL_USERNS);
+    CHECK_INT(of(CORDON_ERROR_SETUP, CORDON_LAYER_NETWORK, EINVAL, "make a network namespace"), REFUSAL_USERNS);
+    CHECK_INT(of(CORDON_ERROR_SETUP, CORDON_LAYER_IDENTITY, EINVAL, "write the id map"), REFUSAL_NONE);
+    CHECK_INT(of(CORDON_ERROR_SETUP, CORDON_LAYER_MOUNTS, EINVAL, "mount tmpfs"), REFUSAL_NONE);
+}
+
 TEST(shortage_mistakes_and_other_layers_are_not)
 {
     CHECK_INT(of(CORDON_ERROR_SETUP, CORDON_LAYER_NAMESPACES, EAGAIN, "make namespaces"), REFUSAL_NONE);

@@ -90,10 +90,10 @@ static bool open_ok(uint64_t flags, uint64_t mode)
     return ((flags & O_CREAT) == 0 && (flags & 020000000) == 0) || mode_ok(mode);
 }
 
-/* Without namespaces, also what empties a file that is only opened for reading. */
+/* Without namespaces, also what empties a file that is only opened for reading, or opens it for nothing. */
 static uint32_t open_answer(const struct seccomp_choice *choice, uint64_t flags, uint64_t mode)
 {
-    if (choice->world != WORLD_OWN && (flags & O_TRUNC) != 0 && (flags & 3) == O_RDONLY)
+    if (choice->world != WORLD_OWN && (((flags & O_TRUNC) != 0 && (flags & 3) == O_RDONLY) || (flags & 3) == 3))
         return FAILS(EPERM);
     return open_ok(flags, mode) ? PASSES : on_forbidden(choice);
 }
@@ -273,8 +273,8 @@ static void fill(enum verdict table[NUMBERS], enum policy_seccomp level)
 
 /* One value in each of the first four arguments at a time, and pairs for flags with a mode. */
 static const uint64_t values[] = {
-    0, 1, 2, 4, 10, 16, 17, 60, 78, 0x21, 0x40021, 0x40022, 38, 40, 0755, 01777, 02000, 04000, 06755, 0x20000, 0x40000,
-    0x60008, 0x80000, 0x400000, 5, 0x80001, 0x80002, O_TRUNC, O_TRUNC | O_WRONLY, O_TRUNC | O_RDWR,
+    0, 1, 2, 3, 4, 10, 16, 17, 60, 78, 0x21, 0x40021, 0x40022, 38, 40, 0755, 01777, 02000, 04000, 06755, 0x20000, 0x40000,
+    0x60008, 0x80000, 0x400000, 5, 0x80001, 0x80002, O_TRUNC, O_TRUNC | O_WRONLY, O_TRUNC | O_RDWR, O_TRUNC | 3,
     0x40086602, 0x401c5820, 0x40087602, 0x40806685, 0x40086604, 0x6609, 0x5000940e, 0x4010940f, 0x80086601,
     0x50009417, 0x4020bc10, 0x4020940d, 1024, 1040, 0x100000400,
     0x801c581f, 0xc020660b, 0x40049409, 0x8927, 0x541b, 0x5412, 0x541c, 0x541d, 0x5423, 0x5401,

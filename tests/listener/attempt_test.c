@@ -3,8 +3,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "../harness.h"
@@ -61,4 +64,27 @@ TEST(hands_on_nothing_where_nothing_can_be_read)
     CHECK_INT(attempt_name(&handed), HANDED_HEAD);
     call_of((uint32_t)getpid(), SYS_getpid, "not a name", NULL);
     CHECK_INT(attempt_name(&handed), HANDED_HEAD);
+}
+
+/* Init reads the address of a socket, too: most of them are of a network, and nobody needs to be told of those. */
+TEST(addresses_come_along)
+{
+    const struct sockaddr_in net = {.sin_family = AF_INET};
+    struct sockaddr_un named = {.sun_family = AF_UNIX, .sun_path = "s"};
+    call_of((uint32_t)getpid(), SYS_bind, &net, NULL);
+    handed.call.args[2] = sizeof net;
+    CHECK_INT(attempt_name(&handed), HANDED_HEAD + 1);
+    handed.call.task = NOBODY;
+    CHECK_INT(attempt_read(&attempt, &handed), -ENOENT);
+    call_of((uint32_t)getpid(), SYS_bind, &named, NULL);
+    handed.call.args[2] = offsetof(struct sockaddr_un, sun_path) + 1;
+    CHECK_INT(attempt_name(&handed), HANDED_HEAD + 2);
+    handed.call.task = NOBODY;
+    CHECK_INT(attempt_read(&attempt, &handed), 0);
+    CHECK_STR(attempt.what[0].path, "s");
+    CHECK(attempt.bind);
+    call_of((uint32_t)getpid(), SYS_bind, (const void *)8, NULL); /* a bad pointer */
+    handed.call.args[2] = sizeof net;
+    CHECK_INT(attempt_name(&handed), HANDED_HEAD);
+    CHECK_INT(attempt_read(&attempt, &handed), -EPERM);
 }

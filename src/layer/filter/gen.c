@@ -224,21 +224,19 @@ static void check_open(struct program *p, unsigned flags, enum seccomp_world wor
     load_argument(p, flags);
     if (world != WORLD_OWN) {
         /* A file that is opened for reading can be emptied on the way: before its ABI 3 Landlock
-         * does not notice. */
+         * does not notice. Of one that is opened for neither reading nor writing it notices nothing,
+         * and by that descriptor a device takes requests, too. */
         emit(p, BPF_ALU | BPF_AND | BPF_K, O_TRUNC | O_ACCMODE, NEXT, NEXT);
         if_equal(p, O_TRUNC | O_RDONLY, RETURN_DENIED, NEXT);
+        emit(p, BPF_ALU | BPF_AND | BPF_K, O_ACCMODE, NEXT, NEXT);
+        if_equal(p, O_ACCMODE, RETURN_DENIED, NEXT);
         load_argument(p, flags);
     }
-    /* Without one of them the mode register holds whatever it held before. */
-    if_any_bit(p, OPEN_MAKES_A_FILE, NEXT, RETURN_ALLOW);
-    check_mode(p, flags + 1);
-}
-
-/* The last that is not refused is allowed. */
-static void refuse_each(struct program *p, const uint32_t *refused, size_t count, int answer, int rest)
-{
-    for (size_t i = 0; i < count; i++)
-        if_equal(p, refused[i], answer, i + 1 < count ? (int)NEXT : rest);
+    /* Without one of them the mode register holds whatever it held before. open() has its mode where
+     * others that are checked have theirs. */
+    if_any_bit(p, OPEN_MAKES_A_FILE, flags == 1 ? BLOCK + (int)VERDICT_MODE_2 : (int)NEXT, RETURN_ALLOW);
+    if (flags != 1)
+        check_mode(p, flags + 1);
 }
 
 /*
@@ -263,7 +261,7 @@ static void check_host_ioctl(struct program *p)
         if_equal(p, of_files[i], RETURN_ALLOW, NEXT);
     emit(p, BPF_ALU | BPF_AND | BPF_K, 0xff00, NEXT, NEXT); /* the type */
     if_equal(p, 0x8900, RETURN_ALLOW, NEXT);
-    if_equal(p, 'T' << 8, NEXT, RETURN_DENIED);
+    if_equal(p, 'T' << 8, RETURN_ALLOW, RETURN_DENIED);
 }
 
 /*
@@ -289,14 +287,12 @@ static void check_ioctl(struct program *p, enum seccomp_world world)
     };
 
     load_argument(p, 1);
-    if (world != WORLD_OWN) {
-        check_host_ioctl(p);
-        load_argument(p, 1);
-    }
-    refuse_each(p, refused, sizeof refused / sizeof refused[0], RETURN_FORBID,
-                world == WORLD_OWN ? (int)NEXT : (int)RETURN_ALLOW);
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
+        if_equal(p, refused[i], RETURN_FORBID, NEXT);
     if (world == WORLD_OWN)
         refuse_snapshots(p);
+    else
+        check_host_ioctl(p);
 }
 
 static void check_personality(struct program *p)

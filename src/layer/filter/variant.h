@@ -31,14 +31,14 @@ enum verdict {
     VERDICT_FCNTL,    /* no leases */
     VERDICT_PRIORITY, /* argument 0 says what argument 1 names: no whole user, and not init */
     VERDICT_IO_PRIORITY,
-    VERDICT_MODE_1, /* the number is the argument that holds the mode; for open, the flags */
+    VERDICT_OPEN_1, /* the number is the argument that holds the flags; the mode follows it */
+    VERDICT_OPEN_2,
+    VERDICT_MODE_1, /* ... that holds the mode; behind OPEN_1, which leads to MODE_2 */
     VERDICT_MODE_2,
     VERDICT_CHMOD_1, /* the same; EPERM in the host's world */
     VERDICT_CHMOD_2,
     VERDICT_NODE_1,
     VERDICT_NODE_2,
-    VERDICT_OPEN_1,
-    VERDICT_OPEN_2,
     VERDICT_QUEUE,    /* System V objects: as UNSEEN, and ABSENT in the host's world */
     VERDICT_IPC,      /* ABSENT in the host's world, else ALLOW */
     VERDICT_WATCH,    /* the same: names of hidden files would be told */
