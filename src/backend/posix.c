@@ -14,6 +14,8 @@
 #include "base/fd.h"
 #include "result/ending.h"
 
+#define FRONT_AGAIN_MS 100
+
 /* One run; `state` of struct backend_run. */
 struct posix_run {
     pid_t keeper;
@@ -205,13 +207,14 @@ static void watch(struct pollfd *at, int fd, short events)
     *at = (struct pollfd){.fd = fd, .events = events};
 }
 
-static void list_events(const struct backend_run *run, struct pollfd fds[AT_COUNT])
+static void list_events(const struct backend_run *run, struct pollfd fds[AT_COUNT], bool elsewhere)
 {
     const struct posix_run *s = run->state;
     const bool waiting = posix_input_pending(&s->input);
     watch(&fds[AT_REPORT], s->report, POLLIN);
     watch(&fds[AT_SIGNALS], run->wishes.signals, POLLIN);
-    watch(&fds[AT_INPUT], s->input.to < 0 ? -1 : waiting ? s->input.to : s->input.from, waiting ? POLLOUT : POLLIN);
+    watch(&fds[AT_INPUT], s->input.to < 0 || elsewhere ? -1 : waiting ? s->input.to : s->input.from,
+          waiting ? POLLOUT : POLLIN);
     for (int i = 0; i < 2; i++) {
         const struct stream *stream = &s->streams[i];
         const bool pending = stream_pending(stream);
@@ -220,13 +223,15 @@ static void list_events(const struct backend_run *run, struct pollfd fds[AT_COUN
     }
 }
 
-/* Milliseconds until the next date; -1: none. */
-static int pause_of(const struct posix_run *s)
+/* Milliseconds until the next date; -1: none. Nobody tells when a terminal is this process's again. */
+static int pause_of(const struct posix_run *s, bool elsewhere)
 {
     const uint64_t now = now_ms();
     uint64_t next = s->deadline_ms;
     if (s->kill_ms != 0 && (next == 0 || s->kill_ms < next))
         next = s->kill_ms;
+    if (elsewhere && (next == 0 || now + FRONT_AGAIN_MS < next))
+        next = now + FRONT_AGAIN_MS;
     if (next == 0 || s->reported)
         return -1;
     const uint64_t left = next > now ? next - now : 0;
@@ -253,8 +258,9 @@ static bool step(struct backend_run *run, bool wait)
 {
     struct posix_run *s = run->state;
     struct pollfd fds[AT_COUNT];
-    list_events(run, fds);
-    if (poll(fds, AT_COUNT, wait ? pause_of(s) : 0) > 0) {
+    const bool elsewhere = s->input.to >= 0 && !posix_input_pending(&s->input) && fd_is_elsewhere(s->input.from);
+    list_events(run, fds, elsewhere);
+    if (poll(fds, AT_COUNT, wait ? pause_of(s, elsewhere) : 0) > 0) {
         if (fds[AT_REPORT].revents != 0)
             take_report(run);
         if (fds[AT_SIGNALS].revents != 0)

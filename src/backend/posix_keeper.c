@@ -209,7 +209,7 @@ _Noreturn static void keep(const struct plan *plan, struct posix_workdir workdir
     close(tell[1]);
     wait_for_end(pid, control, woken[0], &told);
     const int status = told.status;
-    signal_group(pid, SIGKILL); /* what it left in its group */
+    kill(-pid, SIGKILL); /* what it left in its group; the number alone may be another's by now */
     for (struct posix_report next; fd_read_full(tell[0], &next, sizeof next) == (ssize_t)sizeof next;)
         told = next;
     told.status = status;

@@ -70,6 +70,12 @@ ssize_t fd_write_quietly(int fd, const void *data, size_t len)
     return n;
 }
 
+bool fd_is_elsewhere(int fd)
+{
+    const pid_t front = tcgetpgrp(fd);
+    return front > 0 && front != getpgrp() && getsid(getppid()) == getsid(0);
+}
+
 int fd_above_standard(int fd)
 {
     if (fd > STDERR_FILENO)

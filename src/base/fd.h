@@ -39,6 +39,12 @@ ssize_t fd_read_full(int fd, void *data, size_t size);
  */
 ssize_t fd_write_quietly(int fd, const void *data, size_t len);
 
+/*
+ * To read it would stop this process: it is a terminal, and somebody else is in its foreground. False where
+ * nobody could bring this one there any more, for then the kernel lets a read fail.
+ */
+bool fd_is_elsewhere(int fd);
+
 /* Moves it above standard error, where numbers mean nothing; closes it on failure. -errno. */
 int fd_above_standard(int fd);
 

@@ -208,6 +208,8 @@ static bool value(struct scan *s, unsigned depth)
 
 int json_check(const char *text, size_t len, struct json_error *err)
 {
+    if (len == 0)
+        text = ""; /* an empty buffer's is NULL */
     struct scan s = {.p = text, .end = text + len};
     skip_blanks(&s);
     bool good = value(&s, 0);

@@ -37,11 +37,11 @@ const char *nearest_word(const char *wrong, const char *const *first, size_t cou
 {
     const char *best = NULL;
     const size_t letters = strlen(wrong + strspn(wrong, "-"));
-    size_t best_distance = letters < 4 ? 2 : letters / 3 + 2; /* further away is another word, not a slip */
+    size_t best_distance = letters < 4 ? 2 : letters / 4 + 2; /* further away is another word, not a slip */
     for (size_t i = 0; i < count; i++) {
         const char *name = *(const char *const *)(const void *)((const char *)first + i * stride);
         size_t distance = nearest_distance(wrong, name);
-        if (distance < best_distance) {
+        if (distance < best_distance && distance * 2 <= strlen(name)) { /* "ro" is in many words */
             best_distance = distance;
             best = name;
         }

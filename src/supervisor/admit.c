@@ -176,6 +176,10 @@ void admit_close(struct admission *a, struct spawn *s)
         layer_bwrap_complaint(s->bwrap, why, sizeof why);
         err_set(&shared->error, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, 0, "set up by", s->plan->bwrap);
         err_why(&shared->error, why[0] == '\0' ? "it ended without a word" : why);
+        struct stat st;
+        if (sys_stat(AT_FDCWD, s->plan->bwrap, &st) == 0 && (st.st_mode & S_ISUID) != 0)
+            err_remedy(&shared->error, "allow user namespaces (cordon doctor says how): beneath cordon no program "
+                                       "gains rights, so the set-user-ID bit of this one has no effect");
         shared->failed = true;
         return;
     }

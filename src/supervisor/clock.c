@@ -1,6 +1,6 @@
 /*
- * What is due when: the deadline, the end of a grace, a look at the cpu time and at the listener, a
- * terminal's end of input. One timer for all.
+ * What is due when: the deadline, the end of a grace, a look at the cpu time, at the listener and at who has the
+ * terminal, a terminal's end of input. One timer for all.
  */
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -15,7 +15,7 @@
 
 void clock_set(struct supervisor *s)
 {
-    const uint64_t times[] = {s->deadline_us, s->kill_us, s->tick_us, s->listen_us, s->end_us};
+    const uint64_t times[] = {s->deadline_us, s->kill_us, s->tick_us, s->listen_us, s->end_us, s->front_us};
     uint64_t next = 0;
     for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
         if (times[i] != 0 && (next == 0 || times[i] < next))
@@ -97,5 +97,7 @@ void clock_look(struct supervisor *s)
         listening_look(s, now);
     if (s->end_us != 0 && now >= s->end_us)
         input_end_again(s, now);
+    if (s->front_us != 0 && now >= s->front_us)
+        input_pump(s);
     clock_set(s);
 }

@@ -8,7 +8,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define DESCENT_MAX 8192 /* processes in one walk; the fork gate never lets more tasks live */
+#include "plan/plan.h"
+
+#define DESCENT_MAX PLAN_GATE_TASKS_MAX /* processes in one walk */
 
 struct descent {
     int proc; /* borrowed; /proc */

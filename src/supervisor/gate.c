@@ -31,16 +31,14 @@ static void prove(struct fork_gate *gate, int payload)
 void gate_open(struct fork_gate *gate, const struct spawn *spawn, int socket, int payload, int proc)
 {
     const struct plan *plan = spawn->plan;
-    const uint64_t most = plan->gate_tasks;
     gate->listener = layer_take_descriptor(socket);
     gate->proc = proc;
-    gate->most = most < DESCENT_MAX ? most : DESCENT_MAX;
+    gate->most = plan->gate_tasks < PLAN_GATE_TASKS_MAX ? plan->gate_tasks : PLAN_GATE_TASKS_MAX;
     gate->bound = 1; /* the payload itself */
-    gate->next = 0;
     gate->undecided = false;
     gate->writes = spawn->listen_socket;
     gate->unnamed = &spawn->shared->unnamed;
-    memset(gate->granted, 0, sizeof gate->granted);
+    memset(&gate->granted, 0, sizeof gate->granted);
     if (gate->listener < 0) {
         gate->listener = -1;
         return;
@@ -52,46 +50,80 @@ void gate_open(struct fork_gate *gate, const struct spawn *spawn, int socket, in
         prove(gate, payload);
 }
 
-/* Forks that were granted a moment ago may be on their way still; one of the asking thread is not. */
-static uint64_t pending(const struct fork_gate *gate, uint32_t asking)
+static bool is_young(uint64_t at_us, uint64_t now_us)
 {
-    const uint64_t now = sys_now_us();
-    uint64_t count = 0;
-    for (unsigned i = 0; i < GATE_PENDING; i++) {
-        const uint32_t task = gate->granted[i].task;
-        if (task != 0 && task != asking && now - gate->granted[i].at_us < PLAN_GATE_PENDING_MS * 1000 &&
-            sys_kill((int)task, 0) == 0)
-            count++;
+    return now_us - at_us < PLAN_GATE_PENDING_MS * 1000;
+}
+
+/* A thread that is gone has forked, or never will. */
+static bool is_pending(const struct gate_grants *g, unsigned slot, uint64_t now_us)
+{
+    const uint32_t task = g->each[slot].task;
+    return task != 0 && is_young(g->each[slot].at_us, now_us) && sys_kill((int)task, 0) == 0;
+}
+
+/*
+ * One place for each thread: that it asks again shows that its last fork has happened. Where more threads fork at
+ * once than there are places, those that lose theirs are counted until the last of them is old: a fork waits a moment
+ * longer then, but none is forgotten.
+ */
+void gate_grant(struct gate_grants *g, uint32_t task, uint64_t now_us)
+{
+    unsigned slot = 0;
+    while (slot < GATE_PENDING && g->each[slot].task != task)
+        slot++;
+    if (slot == GATE_PENDING) {
+        slot = g->next;
+        g->next = (g->next + 1) % GATE_PENDING;
+        if (is_pending(g, slot, now_us)) {
+            g->crowd = (is_young(g->crowd_at_us, now_us) ? g->crowd : 0) + 1;
+            if (g->crowd_at_us < g->each[slot].at_us)
+                g->crowd_at_us = g->each[slot].at_us;
+        }
     }
+    g->each[slot].task = task;
+    g->each[slot].at_us = now_us;
+}
+
+uint64_t gate_pending(const struct gate_grants *g, uint32_t asking, uint64_t now_us)
+{
+    uint64_t count = is_young(g->crowd_at_us, now_us) ? g->crowd : 0;
+    for (unsigned i = 0; i < GATE_PENDING; i++)
+        count += g->each[i].task != asking && is_pending(g, i, now_us);
     return count;
+}
+
+/* Who there was, as one number. */
+static uint64_t shape_of(const struct descent *t)
+{
+    uint64_t shape = t->tasks;
+    for (size_t i = 0; i < t->count; i++)
+        shape = (shape ^ (unsigned)t->pids[i]) * UINT64_C(0x100000001b3);
+    return shape;
 }
 
 enum room { ROOM_YES, ROOM_NO, ROOM_UNKNOWN };
 
-/* Counts only when the bound is reached: far from the limit a fork costs no walk. */
+/*
+ * Counts only when the bound is reached: far from the limit a fork costs no walk. Who ends during a walk leaves its
+ * children to somebody whose own were read before, and they are missed; so two walks must have seen the same. Since
+ * nobody forks while this is undecided, sooner or later they do.
+ */
 static enum room room_for(struct fork_gate *gate, uint32_t asking)
 {
+    uint64_t shapes[2];
     if (gate->bound < gate->most)
         return ROOM_YES;
-    descent_read(&gate->descent, gate->proc);
-    if (gate->descent.cut || gate->descent.tasks >= gate->most)
-        return ROOM_NO;
-    gate->bound = gate->descent.tasks + pending(gate, asking);
-    return gate->bound < gate->most ? ROOM_YES : ROOM_UNKNOWN;
-}
-
-/* One place for each thread: that it asks again shows that its last fork has happened. */
-static void remember(struct fork_gate *gate, uint32_t task)
-{
-    unsigned slot = 0;
-    while (slot < GATE_PENDING && gate->granted[slot].task != task)
-        slot++;
-    if (slot == GATE_PENDING) {
-        slot = gate->next;
-        gate->next = (gate->next + 1) % GATE_PENDING;
+    for (int i = 0; i < 2; i++) {
+        descent_read(&gate->descent, gate->proc);
+        if (gate->descent.cut || gate->descent.tasks >= gate->most)
+            return ROOM_NO;
+        shapes[i] = shape_of(&gate->descent);
     }
-    gate->granted[slot].task = task;
-    gate->granted[slot].at_us = sys_now_us();
+    if (shapes[0] != shapes[1])
+        return ROOM_UNKNOWN;
+    gate->bound = gate->descent.tasks + gate_pending(&gate->granted, asking, sys_now_us());
+    return gate->bound < gate->most ? ROOM_YES : ROOM_UNKNOWN;
 }
 
 static void decide(struct fork_gate *gate)
@@ -102,7 +134,7 @@ static void decide(struct fork_gate *gate)
         return;
     if (room == ROOM_YES) {
         gate->bound++;
-        remember(gate, gate->asking.task);
+        gate_grant(&gate->granted, gate->asking.task, sys_now_us());
     }
     layer_notify_answer(gate->listener, &gate->asking, room == ROOM_YES ? 0 : -EAGAIN);
 }

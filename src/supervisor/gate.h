@@ -8,7 +8,18 @@
 #include "supervisor/spawn.h"
 #include "supervisor/descent.h"
 
-#define GATE_PENDING 256 /* grants that are remembered */
+#define GATE_PENDING 256 /* grants that are remembered one by one */
+
+/* Forks that may not have happened yet. */
+struct gate_grants {
+    struct {
+        uint32_t task;
+        uint64_t at_us;
+    } each[GATE_PENDING]; /* a ring */
+    unsigned next;
+    uint64_t crowd;       /* young ones that lost their place to others: only how many */
+    uint64_t crowd_at_us; /* when the youngest of them was granted */
+};
 
 struct fork_gate {
     int listener;   /* -1: there is no gate, or it is shut for good */
@@ -17,11 +28,7 @@ struct fork_gate {
     uint64_t *unnamed; /* borrowed; calls that it had no room for */
     uint64_t most;  /* tasks */
     uint64_t bound; /* there are at most so many */
-    struct {
-        uint32_t task;
-        uint64_t at_us;
-    } granted[GATE_PENDING]; /* a ring: forks that may not have happened yet */
-    unsigned next;
+    struct gate_grants granted;
     struct notify_call asking;
     bool undecided; /* whether there is room shows when those have happened: `asking` waits so long */
     struct descent descent;
@@ -45,3 +52,9 @@ const struct timespec *gate_pause(const struct fork_gate *gate, const struct tim
 
 /* From now on every fork fails. */
 void gate_shut(struct fork_gate *gate);
+
+/* One more for this thread. */
+void gate_grant(struct gate_grants *g, uint32_t task, uint64_t now_us);
+
+/* How many may still be on their way, never less; one of the asking thread is not. */
+uint64_t gate_pending(const struct gate_grants *g, uint32_t asking, uint64_t now_us);

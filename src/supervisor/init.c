@@ -104,11 +104,22 @@ static int make_namespaces(struct spawn *s)
 int init_wait_for_payload(struct spawn *s, int payload)
 {
     siginfo_t info = {0};
+    if (s->quick_end)
+        latch_expect(&s->shared->joined);
     while (latch_wait_a_moment(&s->shared->joined) == LATCH_CLOSED) {
         if (sys_waitid(P_PID, payload, &info, WEXITED | WNOHANG | WNOWAIT, NULL) == 0 && info.si_pid != 0)
             return init_fail(s, CORDON_LAYER_PROCESS, -ESRCH, "start the payload process", "it was killed");
     }
     return latch_look(&s->shared->joined) == LATCH_OPEN ? 0 : -ECANCELED;
+}
+
+/*
+ * A terminal's signals are the supervisor's to pass on. Not a session of its own: with that comes a group of the
+ * scheduler's for each core, which takes longer to make than a mount.
+ */
+void init_leave_group(void)
+{
+    sys_call(SYS_setpgid, 0, 0);
 }
 
 void init_wipe_arguments(const struct spawn *s)
@@ -366,7 +377,7 @@ _Noreturn static __attribute__((noinline)) void namespace_init(struct spawn *s)
         init_fail(s, CORDON_LAYER_PROCESS, -errno, "clone the payload process", "clone");
         init_give_up(s, 0);
     }
-    sys_call(SYS_setsid); /* a terminal's signals are the supervisor's to pass on */
+    init_leave_group();
     if (build(s, payload, payload_fd) < 0)
         init_give_up(s, payload);
     struct children children;
@@ -376,6 +387,7 @@ _Noreturn static __attribute__((noinline)) void namespace_init(struct spawn *s)
     latch_set(&s->shared->released, LATCH_OPEN);
     if (leave_old_root(s) < 0)
         init_give_up(s, payload);
+    watch_places(&watch, AT_FDCWD); /* nobody inside can move them */
     sys_close(payload_fd);
     init_settle(s);
     supervise(s, &watch, payload, &children);

@@ -20,6 +20,7 @@ void init_create_ruleset(struct spawn *s);   /* or gives up */
 void init_watch_children(struct spawn *s, struct children *children); /* or gives up */
 int init_wait_for_payload(struct spawn *s, int payload);
 /* The caller's own words, before anybody inside can look at them. */
+void init_leave_group(void);
 void init_wipe_arguments(const struct spawn *s);
 
 void init_seal(struct spawn *s, uint32_t *seen);

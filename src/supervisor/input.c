@@ -13,6 +13,7 @@
 
 #define END_KEY 4
 #define END_AGAIN_US 200000
+#define FRONT_AGAIN_US 100000
 #define ROUNDS_MAX 16 /* of a file, which always has more: whatever else is due gets its turn */
 
 void input_close(struct supervisor *s)
@@ -21,6 +22,7 @@ void input_close(struct supervisor *s)
     fd_close(&s->input.own);
     fd_close(&s->input.to); /* leaves the epoll by itself */
     s->input.from = -1;
+    s->front_us = 0;
 }
 
 static void write_pending(struct supervisor *s)
@@ -99,6 +101,17 @@ static int source(struct supervisor *s)
     return s->input.own >= 0 ? s->input.own : s->input.from;
 }
 
+/* Whoever reads a terminal from the background is stopped, and keeps no limit then. Nobody tells when it is ours again. */
+static bool wait_for_front(struct supervisor *s)
+{
+    const bool elsewhere = !s->input.file && fd_is_elsewhere(s->input.from);
+    if (!elsewhere && s->front_us == 0)
+        return false;
+    s->front_us = elsewhere ? sys_now_us() + FRONT_AGAIN_US : 0;
+    clock_set(s);
+    return elsewhere;
+}
+
 void input_pump(struct supervisor *s)
 {
     if (supervisor_released(s))
@@ -106,7 +119,7 @@ void input_pump(struct supervisor *s)
     int rounds = 0;
     do {
         write_pending(s);
-        if (s->input.to < 0 || s->input.from < 0 || s->input.start < s->input.end)
+        if (s->input.to < 0 || s->input.from < 0 || s->input.start < s->input.end || wait_for_front(s))
             break;
         ssize_t n = stream_fill(source(s), &s->input.pending);
         if (n < 0 && (errno == EINTR || errno == EAGAIN))
@@ -123,7 +136,8 @@ void input_pump(struct supervisor *s)
         return;
     const bool waiting = s->input.start < s->input.end;
     const bool more = s->input.file && s->input.from >= 0; /* when the payload has taken some */
-    supervisor_arm(s, s->input.from, TAG_INPUT, EPOLLIN, &s->input.from_armed, !waiting && !s->input.file);
+    supervisor_arm(s, s->input.from, TAG_INPUT, EPOLLIN, &s->input.from_armed,
+                   !waiting && !s->input.file && s->front_us == 0);
     supervisor_arm(s, s->input.to, TAG_INPUT_PIPE, EPOLLOUT, &s->input.to_armed, waiting || more);
 }
 

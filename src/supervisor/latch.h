@@ -21,6 +21,18 @@ static inline void latch_set(uint32_t *latch, enum latch value)
     sys_futex_wake(latch);
 }
 
+#define LATCH_LOOKS 1000 /* a fraction of a millisecond */
+
+/*
+ * Before a wait that answers sooner and costs throughput: to be woken on a core that sleeps takes longer than most waits
+ * here. So look for a while, and let everybody else run in between.
+ */
+static inline void latch_expect(const uint32_t *latch)
+{
+    for (int i = 0; i < LATCH_LOOKS && latch_look(latch) == LATCH_CLOSED; i++)
+        sys_call(SYS_sched_yield);
+}
+
 /* Whoever is to set it ends this process if it cannot. */
 static inline void latch_wait(uint32_t *latch)
 {

@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "layer/exec_gate.h"
 #include "layer/landlock.h"
@@ -303,7 +304,9 @@ static int confine(struct spawn *s, const struct tools *tools)
     if (r < 0) {
         err_set(&shared->payload_error, CORDON_ERROR_POLICY, CORDON_LAYER_PROCESS, (int)-r,
                 "change into the directory", plan->cwd);
-        err_remedy(&shared->payload_error, "--cwd names a directory inside; --ro or --rw brings one in");
+        err_remedy(&shared->payload_error, r == -ENOTDIR && strcmp(plan->cwd, "/work") == 0
+                                               ? "--work takes a directory; --ro FILE:/work/NAME shows one file there"
+                                               : "--cwd names a directory inside; --ro or --rw brings one in");
         return (int)r;
     }
     if (plan->tty && terminal_take(&shared->payload_error) < 0)
@@ -376,6 +379,8 @@ int spawn_payload(void *spawn)
         give_up(s);
     if (s->bwrap != NULL)
         execute_bwrap(s);
+    if (s->quick_end)
+        latch_expect(&s->shared->released);
     latch_wait(&s->shared->released); /* should init die now, the kernel ends this process with it */
     if (confine(s, &tools) < 0)
         give_up(s);

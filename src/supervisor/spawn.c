@@ -145,6 +145,7 @@ int spawn_start(struct spawn *s, struct cordon_error *err)
     long pid = fork_init(s);
     if (pid == 0)
         spawn_init(s);
+    sys_call(SYS_sched_yield); /* init begins on this core, and all that follows waits for it */
     sys_set_signals(mask);
     fd_close(&s->life);
     if (pid < 0)

@@ -75,7 +75,7 @@ struct spawn {
     int listen_socket; /* borrowed; over which the listener of guard mode gets its descriptor; -1: none */
     int ruleset;  /* init makes it for both; -1: none */
     bool death_signal; /* ask the kernel for one, too: only if no thread may end before the run */
-    bool quick_end;    /* leave the end of the mounts to the kernel: answers sooner, costs throughput */
+    bool quick_end;    /* leave the end of the mounts to the kernel, look before sleeping: answers sooner, costs throughput */
     struct {
         char *start; /* the caller's words, to be wiped in init; NULL: none */
         size_t size;

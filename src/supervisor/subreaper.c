@@ -173,7 +173,7 @@ void subreaper_init(struct spawn *s)
     int payload = clone_payload(s, &socket);
     if (payload < 0)
         init_give_up(s, 0);
-    sys_call(SYS_setsid);
+    init_leave_group();
     struct children children;
     init_watch_children(s, &children);
     int proc = open_proc(s);

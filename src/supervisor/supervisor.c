@@ -70,7 +70,7 @@ static void reap_init(struct supervisor *s)
     s->init_gone = true;
     s->ended_us = sys_now_us();
     s->impatient = s->timed_out || s->result->caller_signal != 0;
-    s->deadline_us = s->kill_us = s->tick_us = s->end_us = 0; /* what comes now is not the payload's time */
+    s->deadline_us = s->kill_us = s->tick_us = s->end_us = s->front_us = 0; /* what comes now is not the payload's time */
     listening_last(s);
     s->cpu_us = sys_cpu_us(&usage);
     s->max_rss_bytes = (uint64_t)usage.ru_maxrss * 1024;

@@ -43,7 +43,7 @@ struct supervisor {
         size_t start, end;
     } input;
     uint64_t ended_us; /* init was reaped */
-    uint64_t started_us, deadline_us, kill_us, tick_us, listen_us, end_us; /* 0: not set */
+    uint64_t started_us, deadline_us, kill_us, tick_us, listen_us, end_us, front_us; /* 0: not set */
     bool timed_out, killed, init_gone, cpu_hit, oom;
     bool listener_lost; /* it ended, or got stuck, before those that it listens to */
     bool impatient; /* output that nobody takes now is dropped */

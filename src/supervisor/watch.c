@@ -24,6 +24,7 @@
 /* An exact look takes as long as the processes make it, by their mappings and their locks. */
 #define EXACT_CPU_US 30000
 #define EXACT_US 300000
+#define LOOKS_AGAIN 2
 
 struct sample {
     uint64_t resident; /* bytes: an upper bound, shared pages count once for each process; with the next two */
@@ -182,12 +183,14 @@ static bool shares_with_parent(struct watch *w, const char *pid)
 static void add_exact(struct watch *w, const char *pid, const char *who, const struct sample *bound, struct sample *sum)
 {
     char text[2048];
+    struct sample still = {0};
     if (own_cpu_us() > w->exact_cpu_us || sys_now_us() > w->exact_us) {
         sum->resident += plan_hosted(w->spawn->plan) ? bound->resident : bound->private;
     } else if (strcmp(pid, who) == 0 && shares_with_parent(w, pid)) {
         return; /* a first thread that has ended has no memory to be compared */
     } else if (read_of(w, who, "smaps_rollup", text, sizeof text) <= 0) {
-        sum->resident += bound->resident; /* it made itself unreadable */
+        /* It made itself unreadable, or has just ended: then it has nothing more, and may have had it with its parent. */
+        sum->resident += add_memory(w, who, &still) ? still.resident : 0;
     } else {
         sum->resident += field(text, "\nPss_Anon:") + field(text, "\nSwapPss:") + bound->tables;
         sum->shared += field(text, "\nPss_Shmem:");
@@ -345,11 +348,6 @@ void watch_start(struct watch *w, struct spawn *s)
     w->proc = sys_open(AT_FDCWD, "/proc", O_RDONLY | O_DIRECTORY, 0);
     if (plan->bwrap != NULL)
         w->next_us = UINT64_MAX / 2; /* there is nothing to see before its payload */
-    if (!plan_hosted(plan)) {
-        int root = sys_open(AT_FDCWD, "/", O_PATH | O_DIRECTORY, 0);
-        watch_places(w, root);
-        sys_close(root);
-    }
     char text[256];
     if (w->proc >= 0 && (shows_others(plan) ? descent_shown(w->proc) : read_of(w, "1", "statm", text, sizeof text) > 0))
         __atomic_or_fetch(&s->shared->proof, PROOF_WATCHER, __ATOMIC_RELAXED);
@@ -363,6 +361,23 @@ const struct timespec *watch_pause(const struct watch *w, struct timespec *room)
     uint64_t us = w->next_us > now ? w->next_us - now : 0;
     *room = (struct timespec){.tv_sec = (time_t)(us / 1000000), .tv_nsec = (long)(us % 1000000) * 1000};
     return room;
+}
+
+/*
+ * Of a child that nobody waits for the kernel keeps nothing: what was seen of it stays in the sum. One that is waited
+ * for while we look is, for this once, neither among the living nor in its parent's account: so look again.
+ */
+static uint64_t keep_cpu(struct watch *w, uint64_t seen)
+{
+    for (int i = 0; i < LOOKS_AGAIN && seen < w->cpu_seen && !w->blind; i++) {
+        struct sample sum = {0};
+        each_process(w, false, &sum);
+        const uint64_t again = sum.cpu_us + reaped_cpu_us();
+        seen = again > seen ? again : seen;
+    }
+    w->cpu_lost += seen < w->cpu_seen ? w->cpu_seen - seen : 0;
+    w->cpu_seen = seen;
+    return seen + w->cpu_lost;
 }
 
 enum limit_hit watch_look(struct watch *w)
@@ -395,7 +410,9 @@ enum limit_hit watch_look(struct watch *w)
             return HIT_MEMORY;
     }
     if (plan->watch_cpu) {
-        cpu_us = sum.cpu_us + reaped_cpu_us();
+        cpu_us = keep_cpu(w, sum.cpu_us + reaped_cpu_us());
+        if (w->blind)
+            return HIT_BLIND;
         if (cpu_us >= plan->cpu_ms * 1000)
             return HIT_CPU;
     }

@@ -19,12 +19,14 @@ struct watch {
     uint64_t page_bytes;
     uint64_t next_us;    /* when to look again */
     uint64_t exact_cpu_us, exact_us; /* until when an exact look may go on, by both clocks */
+    uint64_t cpu_seen;   /* the tree's, at the last look */
+    uint64_t cpu_lost;   /* of children that have ended and are in nobody's account */
     bool blind;          /* this host lets it look no more: the run cannot go on */
 };
 
 void watch_start(struct watch *w, struct spawn *s);
 
-/* From now on what lies in the tmpfs beneath this root counts, too; takes nothing. */
+/* From now on what lies in the tmpfs beneath this root counts, too; takes nothing. AT_FDCWD: where init stands. */
 void watch_places(struct watch *w, int root);
 
 /* How long to sleep; NULL: for ever. */

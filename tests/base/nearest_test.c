@@ -19,6 +19,7 @@ TEST(nearest_finds_a_slip_and_nothing_else)
     static const char *const words[] = {"wall", "cpu", "allow-partial"};
     CHECK_STR(nearest_word("wal", words, 3, sizeof words[0]), "wall");
     CHECK_STR(nearest_word("allow-partal", words, 3, sizeof words[0]), "allow-partial");
+    CHECK(nearest_word("proc", (const char *const[]){"ro", "rw"}, 2, sizeof words[0]) == NULL);
     CHECK(nearest_word("elephant", words, 3, sizeof words[0]) == NULL);
     static const char *const options[] = {"--ro", "--timeout"};
     CHECK(nearest_word("--foo", options, 2, sizeof options[0]) == NULL);

@@ -327,3 +327,67 @@ def test_colours_of_the_result_as_text():
     with terminal("--json", "--", "true") as t:
         t.wait()
         assert json.loads(t.shown)["status"] == "OK"
+
+
+# ---- in the background ----
+
+# A shell with a job in the background: tells when that one stops or ends, and brings it to the front when told to.
+LEADER = """
+import os, select, signal, subprocess, sys
+signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+job = subprocess.Popen(sys.argv[1:], preexec_fn=os.setpgrp, stdout=2)
+while True:
+    if select.select([3], [], [], 0.02)[0] and os.read(3, 1):
+        os.tcsetpgrp(0, job.pid)
+    pid, status = os.waitpid(job.pid, os.WNOHANG | os.WUNTRACED)
+    if pid:
+        os.write(1, b"stopped" if os.WIFSTOPPED(status) else b"ended %d" % os.waitstatus_to_exitcode(status))
+        job.kill()
+        break
+"""
+
+
+@contextlib.contextmanager
+def in_background(*argv):
+    """Its words go to a pipe of its own; on the terminal nothing is shown but what is typed."""
+    master, slave = pty.openpty()
+    order, orders = os.pipe()
+
+    def take():
+        os.setsid()
+        fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
+        os.dup2(order, 3)
+
+    with subprocess.Popen([PYTHON, "-c", LEADER, *argv], stdin=slave, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          env=ENV, preexec_fn=take, close_fds=False) as p:  # noqa: PLW1509
+        try:
+            yield p, master, orders
+        finally:
+            p.kill()
+            for fd in (master, slave, order, orders):
+                os.close(fd)
+
+
+BACKENDS = {"native": [], "posix": ["--backend", "posix", "--allow-partial"]}
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_keys_for_others_do_not_stop_a_run_in_the_background(backend):
+    with in_background("cat") as (p, master, _):  # who reads is stopped
+        os.write(master, b"for the shell\n")
+        assert p.stdout.read() == b"stopped"
+    run_it = [BIN, "run", "--quiet", *BACKENDS[backend]]
+    with in_background(*run_it, "--wall", "1s", "--", "sleep", "30") as (p, master, _):
+        os.write(master, b"for the shell\n")
+        assert p.stdout.read() == b"ended 124", "its limit is kept"
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_run_that_comes_to_the_front_gets_its_keys(backend):
+    with in_background(BIN, "run", "--quiet", *BACKENDS[backend], "--wall", "20s", "--", "sh", "-c",
+                       "echo ready >&2; read line; echo got $line >&2; exit 7") as (p, master, orders):
+        assert p.stderr.readline() == b"ready\n"
+        os.write(master, b"mine\n")
+        assert not select.select([p.stderr, p.stdout], [], [], 0.5)[0], "not while it is another's"
+        os.write(orders, b"f")
+        assert p.stderr.readline() == b"got mine\n" and p.stdout.read() == b"ended 7"

@@ -124,12 +124,32 @@ def test_a_callers_patience_is_not_inits():
     assert r.doc["status"] == "MEM_LIMIT" and r.doc["usage"]["max_rss_bytes"] < 250 << 20, r.told()
 
 
+VANISHING = """
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+for _ in range(8):
+    if os.fork() == 0:
+        end = time.process_time() + 0.6
+        while time.process_time() < end: pass
+        os._exit(0)
+    tried(os.wait)
+say('has used it all')
+"""
+
+
+def test_processor_time_of_children_that_nobody_waits_for():
+    """When they have ended no account of the kernel's has it: what was seen of them must not be forgotten."""
+    assert outside(VANISHING).answer == "has used it all"
+    r = run("--cpu", "1s", "--wall", "60s", "--", PYTHON, "-c", PRELUDE + VANISHING, **WATCHER)
+    assert r.doc["status"] == "CPU_LIMIT", r.told()
+
+
 def parent_of(pid):
     with contextlib.suppress(OSError):
         return int(pathlib.Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[1])
     return 0
 
 
+@pytest.mark.alone
 @pytest.mark.skipif(not ROOT or shutil.which("strace") is None, reason="strace slows init down, and only root may")
 def test_children_that_stop_for_init_do_not_keep_it(place, probes):
     """A millisecond for each, in which all others stop again: there is always one more to let go."""

@@ -55,6 +55,8 @@ static struct watch watching(uint64_t mem_bytes, uint64_t cpu_ms)
     plan.mem_bytes = mem_bytes;
     plan.cpu_ms = cpu_ms;
     watch_start(&w, &spawned);
+    CHECK_INT(chdir("/"), 0); /* where init stands */
+    watch_places(&w, AT_FDCWD);
     first_look_us = w.next_us;
     w.next_us = 0; /* what these tests watch is there already */
     return w;
@@ -356,6 +358,45 @@ TEST(cpu_time_of_the_living_and_the_dead_is_summed)
             pause();
     }
     CHECK_INT(read(ready[0], &byte, 1), 1);
+    w.next_us = 0;
+    CHECK_INT(watch_look(&w), HIT_CPU);
+    _exit(0);
+}
+
+/* Nobody waits for it: it ends, and no account has its time. */
+static void vanish_after(struct watch *w, long ms)
+{
+    int ready[2];
+    char byte;
+    CHECK_INT(pipe(ready), 0);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        burn(ms);
+        CHECK_INT(write(ready[1], "x", 1), 1);
+        for (;;)
+            pause();
+    }
+    CHECK_INT(read(ready[0], &byte, 1), 1);
+    w->next_us = 0;
+    CHECK_INT(watch_look(w), HIT_NONE);
+    CHECK_INT(kill(pid, SIGKILL), 0);
+    CHECK_INT(waitpid(pid, NULL, 0), -1);
+    while (kill(pid, 0) == 0) /* for a moment it can still be seen */
+        sched_yield();
+}
+
+TEST(cpu_time_of_a_child_that_nobody_waited_for_stays_in_the_sum)
+{
+    become_init();
+    CHECK(signal(SIGCHLD, SIG_IGN) != SIG_ERR);
+    struct watch w = watching(POLICY_UNLIMITED, 600);
+    vanish_after(&w, 250);
+    w.next_us = 0;
+    CHECK_INT(watch_look(&w), HIT_NONE); /* 250 of 600 */
+    vanish_after(&w, 250);
+    w.next_us = 0;
+    CHECK_INT(watch_look(&w), HIT_NONE); /* 500 */
+    plan.cpu_ms = 400; /* the kernel tells whole ticks, of each kind of time */
     w.next_us = 0;
     CHECK_INT(watch_look(&w), HIT_CPU);
     _exit(0);
