@@ -24,8 +24,18 @@ bool attempt_failed(struct attempt *a, long r, const char *step)
     return true;
 }
 
-/* Waits for a child of any kind; the signal that ended it, or 0. */
-static int wait_for(int pid)
+void attempt_alone(void)
+{
+    sigset_t alarms;
+    sigemptyset(&alarms);
+    sigaddset(&alarms, SIGALRM);
+    sys_default_action(SIGALRM);
+    sys_default_action(SIGCHLD);
+    sigprocmask(SIG_UNBLOCK, &alarms, NULL);
+    alarm(SECONDS_MAX);
+}
+
+int attempt_wait(int pid)
 {
     siginfo_t info = {0};
     long r;
@@ -35,8 +45,7 @@ static int wait_for(int pid)
     return r == 0 && info.si_code != CLD_EXITED ? info.si_status : 0;
 }
 
-static void run_child(struct attempt *out, void (*act)(struct attempt *a, void *context),
-                      void *context)
+void attempt_run_with(struct attempt *out, void (*act)(struct attempt *a, void *context), void *context)
 {
     *out = (struct attempt){0};
     struct attempt *shared =
@@ -47,12 +56,12 @@ static void run_child(struct attempt *out, void (*act)(struct attempt *a, void *
     }
     pid_t pid = fork();
     if (pid == 0) {
-        sys_default_action(SIGALRM);
-        alarm(SECONDS_MAX); /* an act that hangs has failed */
+        attempt_alone(); /* an act that hangs has failed */
         act(shared, context);
+        shared->over = true;
         _exit(0);
     }
-    int signal = pid < 0 ? 0 : wait_for(pid);
+    int signal = pid < 0 ? 0 : attempt_wait(pid);
     *out = *shared;
     out->step[sizeof out->step - 1] = '\0';
     munmap(shared, sizeof *shared);
@@ -60,6 +69,8 @@ static void run_child(struct attempt *out, void (*act)(struct attempt *a, void *
         attempt_failed(out, -errno, "fork");
     else if (out->errnum == 0 && signal != 0)
         out->signal = signal;
+    else if (out->errnum == 0 && !out->over)
+        attempt_failed(out, -ECHILD, "see how it ended");
 }
 
 static void act_alone(struct attempt *a, void *context)
@@ -70,7 +81,7 @@ static void act_alone(struct attempt *a, void *context)
 
 void attempt_run(struct attempt *out, attempt_fn *act)
 {
-    run_child(out, act_alone, &act);
+    attempt_run_with(out, act_alone, &act);
 }
 
 /* The flags and the act of attempt_run_inside(); its child is a copy of this process. */
@@ -136,7 +147,7 @@ static void enter(struct attempt *a, void *context)
                         "write the id map"))
         (void)!write(in->gate[1], &byte, 1);
     close(in->gate[1]);
-    int signal = wait_for((int)pid);
+    int signal = attempt_wait((int)pid);
     if (a->signal == 0)
         a->signal = signal;
 }
@@ -154,5 +165,5 @@ void attempt_run_inside(struct attempt *out, uint64_t flags, attempt_fn *act)
                  .uid_host = root ? spare : geteuid(),
                  .gid_host = root ? (gid_t)spare : getegid()},
     };
-    run_child(out, enter, &in);
+    attempt_run_with(out, enter, &in);
 }

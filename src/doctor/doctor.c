@@ -62,7 +62,7 @@ static const struct probe probes[DOCTOR_COUNT] = {
     [DOCTOR_MOUNT_SETATTR] = {"mount_setattr", MOUNTS, "read-only with all that is mounted below",
                               "made a copy of / read-only, with all below", true, INSIDE,
                               CLONE_NEWNS, act_mount_setattr, {ABOUT_CALL, "mount_setattr", "5.12"}},
-    [DOCTOR_IDMAP] = {"idmap", MOUNTS, "with --uid caller as root: files keep their owner",
+    [DOCTOR_IDMAP] = {"idmap", MOUNTS, "runs of root: in binds and in guard mode its files are the command's own",
                       "id-mapped the file system of /", false, OUTSIDE, 0, act_idmap,
                       {ABOUT_CALL, "mount_setattr", "5.12"}},
     [DOCTOR_LANDLOCK] = {"landlock", KERNEL, "a second wall around the files; scopes",
@@ -211,16 +211,8 @@ static void examine_layers(struct doctor *d, const struct doctor_options *option
           options->has_audit ? "cordon audit reads the tests before they run" : missing);
 }
 
-void doctor_examine(struct doctor *out, const struct doctor_options *options)
+static void examine_profiles(struct doctor *out, const struct doctor_options *options)
 {
-    *out = (struct doctor){0};
-    doctor_setting_read(&out->setting);
-    for (unsigned i = 0; i < DOCTOR_COUNT; i++) {
-        if (probes[i].where != SPECIAL)
-            examine_one(out, (enum doctor_id)i);
-    }
-    doctor_host_cgroup(out);
-    doctor_host_backends(out, options->path);
     doctor_try_profile(&out->standard, PROFILE_STAGE);
     explain_trial(out, &out->standard);
     if (options->profile < 0)
@@ -234,4 +226,19 @@ void doctor_examine(struct doctor *out, const struct doctor_options *options)
     }
     if (options->profile == PROFILE_TEST)
         examine_layers(out, options);
+}
+
+void doctor_examine(struct doctor *out, const struct doctor_options *options)
+{
+    *out = (struct doctor){0};
+    doctor_setting_read(&out->setting);
+    struct layer_cgroup aside = LAYER_CGROUP_INIT;
+    doctor_host_cgroup(out, &aside); /* first: nobody that an act left behind is in the own group yet */
+    for (unsigned i = 0; i < DOCTOR_COUNT; i++) {
+        if (probes[i].where != SPECIAL)
+            examine_one(out, (enum doctor_id)i);
+    }
+    doctor_host_backends(out, options->path);
+    examine_profiles(out, options);
+    layer_cgroup_release(&aside);
 }

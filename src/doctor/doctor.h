@@ -95,6 +95,8 @@ const char *doctor_layer_name(enum doctor_layer layer); /* "runtime_guard" */
 const char *doctor_landlock_adds(int abi);
 
 void doctor_try_profile(struct doctor_trial *out, enum policy_profile profile);
+/* The default one. */
+void doctor_try_backend(struct doctor_trial *out, enum policy_backend backend);
 
 void doctor_write_json(const struct doctor *d, struct buf *out);
 /* For people. */

@@ -1,29 +1,36 @@
 #include "doctor/host.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/magic.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/text.h"
-#include "layer/cgroup.h"
 
-#define SECONDS_MAX 10
+#define DELEGATED "systemd-run %s--scope -p Delegate=yes -- cordon run ..."
+#define TRY_BYTES (64U * 1024 * 1024)
+#define TRY_TASKS 64
 
-/* Makes and removes a group; 0 or -errno. */
-static int make_group(const struct host_cgroup_controller *c)
+/* A group with a limit by one controller, as a run would make it. */
+static int make_group(struct layer_cgroup *out, const struct host_cgroup *host, enum cgroup_controller which,
+                      struct cordon_error *err)
 {
-    char path[CGROUP_PATH_SIZE + 64];
-    snprintf(path, sizeof path, "%s/cordon-doctor.%d", c->dir, (int)getpid());
-    if (mkdir(path, 0700) < 0)
-        return -errno;
-    return rmdir(path) < 0 ? -errno : 0;
+    struct plan_cgroup want = PLAN_CGROUP_INIT;
+    switch (which) {
+    case CGROUP_MEMORY:
+        want.mem_bytes = TRY_BYTES;
+        break;
+    case CGROUP_PIDS:
+        want.pids = TRY_TASKS;
+        break;
+    case CGROUP_CPU:
+        want.cpu_quota_us = PLAN_CGROUP_PERIOD_US;
+        break;
+    default:
+        want.cpu_usage = true;
+    }
+    return layer_cgroup_prepare(out, host, &want, err);
 }
 
 /* The controllers of one version that can be used, by name; and what went wrong with one. */
@@ -37,11 +44,13 @@ static unsigned usable(const struct host_cgroup *host, enum cgroup_version versi
         const struct host_cgroup_controller *c = &host->controllers[i];
         if (c->version != version)
             continue;
-        int r = make_group(c);
-        if (r < 0) {
-            snprintf(wrong, wrong_size, "mkdir in %.160s: %s", c->dir, text_errno_name(-r));
+        struct layer_cgroup group = LAYER_CGROUP_INIT;
+        struct cordon_error err = {0};
+        if (make_group(&group, host, (enum cgroup_controller)i, &err) < 0) {
+            cordon_error_format(&err, wrong, wrong_size);
             continue;
         }
+        layer_cgroup_release(&group);
         used += (size_t)snprintf(names + used, size - used, "%s%s", count > 0 ? ", " : "",
                                  cgroup_controller_name((enum cgroup_controller)i));
         count++;
@@ -55,26 +64,41 @@ static bool is_mounted(const char *path, unsigned long type)
     return statfs(path, &fs) == 0 && (unsigned long)fs.f_type == type;
 }
 
-/* How a group is had: by a line for systemd where it runs, else by hand. */
-static void cgroup_remedy(struct doctor_cause *out, const struct doctor_setting *s,
-                          enum cgroup_version version)
+/* How a group of v2 is had: by a line for systemd where it runs, else by hand. */
+static void remedy_v2(struct doctor_cause *out, const struct doctor_setting *s)
 {
     const unsigned uid = (unsigned)s->uid;
     if (s->systemd)
-        snprintf(out->remedy, sizeof out->remedy, "systemd-run %s--scope -p Delegate=yes -- cordon run ...",
-                 uid == 0 ? "" : "--user ");
-    else if (version == CGROUP_V2)
+        snprintf(out->remedy, sizeof out->remedy, DELEGATED, uid == 0 ? "" : "--user ");
+    else
         snprintf(out->remedy, sizeof out->remedy,
                  "sudo sh -c 'cd /sys/fs/cgroup; mkdir -p cordon-%u/shell; "
                  "echo +memory +pids +cpu > cgroup.subtree_control; "
                  "echo +memory +pids +cpu > cordon-%u/cgroup.subtree_control; chown -R %u cordon-%u; "
                  "echo '$$' > cordon-%u/shell/cgroup.procs'",
                  uid, uid, uid, uid, uid);
-    else
+}
+
+/* Of v1, by hand: systemd delegates none of its groups to ordinary users. Root may write them all. */
+static void remedy_v1(struct doctor_cause *out, const struct doctor_setting *s)
+{
+    const unsigned uid = (unsigned)s->uid;
+    if (uid != 0)
         snprintf(out->remedy, sizeof out->remedy,
-                 "sudo sh -c 'for c in memory pids cpuacct; do cd /sys/fs/cgroup/$c; "
+                 "sudo sh -c 'for c in memory pids cpuacct cpu; do cd /sys/fs/cgroup/$c || continue; "
                  "mkdir -p cordon-%u; chown -R %u cordon-%u; echo '$$' > cordon-%u/cgroup.procs; done'",
                  uid, uid, uid, uid);
+}
+
+/* What makes nothing but the mount writable; who may write there comes next. */
+static void remedy_read_only(struct doctor_cause *out, const struct doctor_setting *s, enum cgroup_version version)
+{
+    const char *sudo = s->uid == 0 ? "" : "sudo ";
+    if (version == CGROUP_V2)
+        snprintf(out->remedy, sizeof out->remedy, "%smount -o remount,bind,rw /sys/fs/cgroup", sudo);
+    else
+        snprintf(out->remedy, sizeof out->remedy,
+                 "for c in memory pids cpuacct; do %smount -o remount,bind,rw /sys/fs/cgroup/$c; done", sudo);
 }
 
 static void examine_version(struct doctor *d, enum doctor_id id, enum cgroup_version version)
@@ -93,10 +117,14 @@ static void examine_version(struct doctor *d, enum doctor_id id, enum cgroup_ver
     /* Counting alone is no limit. */
     answer->available = strstr(names, "memory") != NULL || strstr(names, "pids") != NULL;
     if (answer->available) {
-        snprintf(reason, size, "made and removed a group: %s", names);
+        snprintf(reason, size, "made a group, set a limit, read it back: %s", names);
     } else if (version == CGROUP_V2 && some_v1) {
         snprintf(reason, size, "%sthe controllers of this host belong to cgroup v1, which serves as well",
                  names[0] != '\0' ? "it counts processor time; " : "");
+        if (d->setting.systemd && d->setting.uid != 0 && !d->answers[DOCTOR_CGROUP1].available)
+            snprintf(cause->remedy, sizeof cause->remedy,
+                     "add systemd.unified_cgroup_hierarchy=1 to the kernel command line, and reboot; then " DELEGATED,
+                     "--user ");
     } else if (version == CGROUP_V1 && only_v2) {
         snprintf(reason, size, "the controllers of this host belong to cgroup v2, which is better");
     } else if (!only_v2 && !some_v1) {
@@ -105,34 +133,44 @@ static void examine_version(struct doctor *d, enum doctor_id id, enum cgroup_ver
             snprintf(cause->remedy, sizeof cause->remedy, "mount -t cgroup2 none /sys/fs/cgroup");
     } else {
         snprintf(reason, size, "%s", wrong[0] != '\0' ? wrong : memory->reason);
-        cgroup_remedy(cause, &d->setting, version);
+        if (strstr(reason, "read-only") != NULL)
+            remedy_read_only(cause, &d->setting, version);
+        else if (version == CGROUP_V2)
+            remedy_v2(cause, &d->setting);
+        else
+            remedy_v1(cause, &d->setting);
     }
 }
 
-void doctor_host_cgroup(struct doctor *d)
+/*
+ * Where a run would step aside, because it is alone in its group, this process does so now: the trial is a child of
+ * it, and neither would be alone. From the leaf it finds what a run would.
+ */
+static void step_aside(const struct host_cgroup *host, struct layer_cgroup *aside)
+{
+    static const enum cgroup_controller passed_on[] = {CGROUP_MEMORY, CGROUP_PIDS, CGROUP_CPU};
+    for (size_t i = 0; i < sizeof passed_on / sizeof passed_on[0]; i++) {
+        const struct host_cgroup_controller *c = &host->controllers[passed_on[i]];
+        if (c->version == CGROUP_V2 && c->route == CGROUP_ROUTE_LEAF &&
+            make_group(aside, host, passed_on[i], NULL) == 0)
+            return;
+    }
+}
+
+void doctor_host_cgroup(struct doctor *d, struct layer_cgroup *aside)
 {
     layer_cgroup_probe(&d->cgroup);
-    examine_version(d, DOCTOR_CGROUP2, CGROUP_V2);
     examine_version(d, DOCTOR_CGROUP1, CGROUP_V1);
+    examine_version(d, DOCTOR_CGROUP2, CGROUP_V2);
+    step_aside(&d->cgroup, aside);
 }
 
-/* Runs `true` in it, silently; 0 or the status. */
-static int try_bwrap(const char *path)
+/* No program that cordon starts gains rights (no_new_privs); one that needs them cannot be used. */
+static const char *about_rights(const char *path)
 {
-    int status = -1;
-    pid_t pid = fork();
-    if (pid == 0) {
-        int null = open("/dev/null", O_RDWR);
-        for (int fd = 0; fd < 3 && null >= 0; fd++)
-            dup2(null, fd);
-        alarm(SECONDS_MAX);
-        execl(path, "bwrap", "--unshare-all", "--die-with-parent", "--ro-bind", "/", "/", "--",
-              "true", (char *)NULL);
-        _exit(127);
-    }
-    if (pid > 0)
-        waitpid(pid, &status, 0);
-    return status;
+    struct stat st;
+    const bool set = stat(path, &st) == 0 && (st.st_mode & S_ISUID) != 0;
+    return set ? "; beneath cordon its set-user-ID bit has no effect" : "";
 }
 
 void doctor_host_backends(struct doctor *d, const char *path)
@@ -152,16 +190,16 @@ void doctor_host_backends(struct doctor *d, const char *path)
         snprintf(cause->remedy, sizeof cause->remedy, "apt-get install bubblewrap");
         return;
     }
-    int status = try_bwrap(d->bwrap.path);
-    answer->available = status == 0;
-    if (status == 0)
-        snprintf(cause->reason, sizeof cause->reason, "%.200s ran `true` in namespaces of its own%s",
-                 d->bwrap.path,
+    struct doctor_trial trial;
+    doctor_try_backend(&trial, BACKEND_BWRAP);
+    answer->available = trial.status == STATUS_OK;
+    if (answer->available) {
+        snprintf(cause->reason, sizeof cause->reason, "%.160s ran `true` in namespaces of its own%s%s",
+                 d->bwrap.path, about_rights(d->bwrap.path),
                  d->bwrap.trusted ? "" : "; it comes from PATH, not from a place that root fills");
-    else
-        snprintf(cause->reason, sizeof cause->reason,
-                 "%.200s cannot make a sandbox here (exit status %d)", d->bwrap.path,
-                 WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
-    if (status != 0)
-        memcpy(cause->remedy, d->answers[DOCTOR_USERNS].cause.remedy, sizeof cause->remedy);
+        return;
+    }
+    snprintf(cause->reason, sizeof cause->reason, "%.250s%s", trial.cause.reason, about_rights(d->bwrap.path));
+    const char *userns = d->answers[DOCTOR_USERNS].cause.remedy;
+    memcpy(cause->remedy, userns[0] != '\0' ? userns : trial.cause.remedy, sizeof cause->remedy);
 }

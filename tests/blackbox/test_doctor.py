@@ -10,6 +10,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 
 import jsonschema
@@ -158,6 +159,11 @@ def test_a_run_that_cannot_end_does_not_hold_up_the_doctor(deny):
     no(doc["pidfd"], "pidfd_send_signal: ENOSYS", "seccomp=unconfined")
 
 
+def test_a_caller_who_ignores_the_end_of_children_changes_no_answer():
+    start = "import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"
+    assert doctor(wrap=[sys.executable, "-c", start]) == plain()
+
+
 def test_user_namespaces_refused_by_a_filter(deny):
     doc = doctor(wrap=deny("EPERM", "clone3", "unshare"), code=1)
     no(doc["userns"], "EPERM", "seccomp=unconfined")
@@ -263,6 +269,27 @@ def test_a_version_that_a_run_uses_is_not_simply_missing():
         assert doc[version]["available"] or "counts processor time" in doc[version]["reason"], doc[version]
 
 
+V1 = any(os.path.exists(f"/sys/fs/cgroup/{c}/cgroup.procs") for c in ("memory", "pids"))
+WITH_SYSTEMD, WITHOUT_SYSTEMD = (
+    ["unshare", "--mount", "sh", "-c", f'mount -t tmpfs none /run; {make} exec "$@"', "sh"]
+    for make in ("mkdir -p /run/systemd/system;", ""))
+
+
+@pytest.mark.skipif(not support.ROOT, reason="only root can make a mount read-only, and writable again")
+def test_cgroups_that_are_mounted_read_only():
+    tops = [f"/sys/fs/cgroup/{c}" for c in ("memory", "pids", "cpuacct", "unified")] if V1 else ["/sys/fs/cgroup"]
+    close = "".join(f"mount -o remount,bind,ro {top}; " for top in tops if os.path.exists(top))
+    key = "cgroup1" if V1 else "cgroup2"
+    if not plain()[key]["available"]:
+        pytest.skip("root has no cgroup here: " + plain()[key]["reason"])
+    before = doctor(wrap=["unshare", "--mount", "sh", "-c", close + 'exec "$@"', "sh"])
+    no(before[key], "mounted read-only", "mount -o remount,bind,rw /sys/fs/cgroup")
+    assert before["default"]["enforced"]["memory"]["mechanism"] == "watcher"
+    mend = before[key]["remedy"] + "; "
+    after = doctor(wrap=["unshare", "--mount", "sh", "-c", close + mend + 'exec "$@"', "sh"])
+    assert after[key]["available"] and after["default"]["enforced"]["memory"]["mechanism"] == key
+
+
 def test_no_cgroup_in_reach():
     if support.ROOT:
         hide = 'mount -t tmpfs none /sys/fs/cgroup; exec "$@"'
@@ -277,18 +304,27 @@ def test_no_cgroup_in_reach():
     reasons = doc["cgroup1"]["reason"] + doc["cgroup2"]["reason"]
     assert "not writable by uid" in reasons or "no cgroup file system" in reasons
     remedies = (doc["cgroup1"]["remedy"] or "") + (doc["cgroup2"]["remedy"] or "")
-    if os.path.exists("/run/systemd/system"):
+    if os.path.exists("/run/systemd/system") and not V1:
         assert "systemd-run --user --scope -p Delegate=yes -- cordon run ..." in remedies
     else:
         assert remedies.startswith("sudo sh -c '") or "mount -t cgroup2" in remedies
+    assert not V1 or "systemd-run" not in (doc["cgroup1"]["remedy"] or "")
 
 
 @pytest.mark.skipif(not support.ROOT, reason="the remedy is a command of root's")
-def test_the_remedy_for_a_missing_cgroup_is_one(place):
+@pytest.mark.parametrize("systemd", [False, True])
+def test_the_remedy_for_a_missing_cgroup_is_one(systemd):
     """What the doctor prints for a user is done, and the user then has a cgroup."""
     uid = 54321
     user = ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups"]
-    before = doctor(wrap=user)
+    before = doctor(wrap=[*(WITH_SYSTEMD if systemd else WITHOUT_SYSTEMD), *user])
+    if V1:  # systemd delegates nothing of v1 to users: only a reboot into v2 makes its line one that helps
+        assert "systemd" not in before["cgroup1"]["remedy"]
+        more = before["cgroup2"]["remedy"] or ""
+        assert systemd == more.startswith("add systemd.unified_cgroup_hierarchy=1 to the kernel command line")
+    elif systemd:
+        assert before["cgroup2"]["remedy"] == "systemd-run --user --scope -p Delegate=yes -- cordon run ..."
+        return  # there is none to ask
     key = next((k for k in ("cgroup2", "cgroup1") if (before[k]["remedy"] or "").startswith("sudo ")),
                None)
     if key is None:
@@ -342,16 +378,68 @@ def test_the_real_bwrap_beats_path(place):
     assert "PATH" not in doc["stderr"]
 
 
+REAL = next(filter(os.path.exists, TRUSTED), None)
+
+
 @pytest.mark.skipif(not support.ROOT, reason="only root can take the host's bwrap away")
+@pytest.mark.skipif(REAL is None, reason="no bwrap is installed here")
 def test_a_bwrap_from_path_with_one_warning(place):
-    doc = doctor(env=fake_bwrap(place), wrap=hidden([]))
+    env = fake_bwrap(place)
+    doc = doctor(env=env, wrap=hidden([]))
     assert doc["bwrap"]["path"] == str(place / "bwrap")
-    assert not doc["bwrap"]["trusted"]
+    no(doc["bwrap"], "it ended without a word")  # it says nothing but that all went well
+    assert doc["stderr"] == ""
+    shutil.copy(REAL, place / "bwrap")
+    doc = doctor(env=env, wrap=hidden([]))
+    assert doc["bwrap"]["available"] and not doc["bwrap"]["trusted"]
     assert doc["stderr"].count("warning") == 1
     assert "bwrap comes from PATH" in doc["stderr"]
     doc = doctor(env=fake_bwrap(place, 0o777), wrap=hidden([]))
     no(doc["bwrap"], "writable by others", "apt-get install bubblewrap")
     assert doc["bwrap"]["path"] is None
+
+
+# Becomes root of a user namespace with all users, and a mount namespace.
+ALL_USERS = """
+import ctypes, os, sys
+made, mapped = os.pipe(), os.pipe()
+pid = os.fork()
+if pid == 0:
+    assert ctypes.CDLL(None).unshare(0x10000000 | 0x20000) == 0
+    os.write(made[1], b"x")
+    os.read(mapped[0], 1)
+    os.execvp(sys.argv[1], sys.argv[1:])
+os.read(made[0], 1)
+for kind in ("uid_map", "gid_map"):
+    with open(f"/proc/{pid}/{kind}", "w") as f:
+        f.write("0 0 65536")
+os.write(mapped[1], b"x")
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+"""
+
+
+@pytest.mark.skipif(not support.ROOT, reason="only root can make a set-user-ID program of root's")
+@pytest.mark.skipif(REAL is None, reason="no bwrap is installed here")
+def test_a_set_user_id_bwrap():
+    """Where users may make no namespaces it can, but not beneath cordon, whose programs gain no rights."""
+    def there(namespaces, *argv):
+        script = (f"mount -t tmpfs -o mode=755 none /mnt && cp {REAL} /mnt/bwrap && chmod 4755 /mnt/bwrap && "
+                  f"mount --bind /mnt/bwrap {REAL} && echo {namespaces} > /proc/sys/user/max_user_namespaces && "
+                  'cd / && exec setpriv --reuid=1000 --regid=1000 --clear-groups "$@"')
+        return [sys.executable, "-c", ALL_USERS, "sh", "-c", script, "sh", *argv]
+
+    def run(namespaces):
+        return support.cordon("run", "--backend", "bwrap", "--", "true", wrap=there(namespaces))
+
+    control = subprocess.run(there(0, REAL, "--unshare-all", "--ro-bind", "/", "/", "true"), check=False, timeout=60)
+    assert control.returncode == 0
+    doc = doctor(wrap=there(0), code=1)
+    no(doc["bwrap"], "its set-user-ID bit has no effect", "sysctl -w user.max_user_namespaces=")
+    r = run(0)
+    assert r.rc == 125 and b"the set-user-ID bit of this one has no effect" in r.err, r.told()
+    doc = doctor(wrap=there(1000))
+    assert doc["bwrap"]["available"] and "its set-user-ID bit has no effect" in doc["bwrap"]["reason"]
+    assert run(1000).rc == 0
 
 
 # --- for people --------------------------------------------------------------------------------

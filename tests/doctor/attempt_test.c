@@ -2,6 +2,7 @@
 
 #include <sched.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../harness.h"
@@ -51,6 +52,45 @@ TEST(sees_an_act_die)
     attempt_run(&a, dies);
     CHECK(!attempt_worked(&a));
     CHECK_INT(a.signal, SIGKILL);
+}
+
+static void has_a_child(struct attempt *a)
+{
+    int status = -1;
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(0);
+    attempt_failed(a, waitpid(pid, &status, 0) == pid && status == 0 ? 0 : -ECHILD, "wait");
+}
+
+TEST(is_not_misled_by_a_caller_who_ignores_the_end_of_children)
+{
+    struct attempt a;
+    signal(SIGCHLD, SIG_IGN);
+    attempt_run(&a, works);
+    CHECK(attempt_worked(&a));
+    CHECK_INT(a.number, 42);
+    attempt_run(&a, has_a_child);
+    CHECK(attempt_worked(&a));
+    attempt_run(&a, dies);
+    CHECK(!attempt_worked(&a));
+}
+
+static void is_late(struct attempt *a)
+{
+    (void)a;
+    raise(SIGALRM);
+}
+
+TEST(ends_what_hangs_although_the_caller_blocks_alarms)
+{
+    struct attempt a;
+    sigset_t alarms;
+    sigemptyset(&alarms);
+    sigaddset(&alarms, SIGALRM);
+    sigprocmask(SIG_BLOCK, &alarms, NULL);
+    attempt_run(&a, is_late);
+    CHECK_INT(a.signal, SIGALRM);
 }
 
 TEST(acts_inside_as_process_1_and_nobody)
