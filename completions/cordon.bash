@@ -12,8 +12,10 @@ _cordon_run='--profile=stage|module|limits|test|agent --policy=@file --within=@f
 --uid=nobody|caller --allow-partial --backend=auto|native|bwrap|posix|none --unsafe-no-isolation
 --tty --stdin=none --die-with=@none --result=@file --json --stdout-file=@file --stderr-file=@file
 --exit=child|normalized --format=text --trace-id=@none --progress --quiet --dry-run --help'
+_cordon_call=${_cordon_run/--tty /}
+_cordon_call=${_cordon_call/--exit=child|normalized --format=text /}
 _cordon_call="--extensions=@dir --list --no-sandbox --timeout=@none --audit-log=@file
---exit=child|normalized|apcore ${_cordon_run/--exit=child|normalized /}"
+--exit=child|normalized|apcore ${_cordon_call/--progress /}"
 _cordon_policy='--profile=stage|module|limits|test|agent --policy=@file --form=v1|noether --json
 --help'
 _cordon_doctor='--json --profile=stage|module|limits|test|agent --help'

@@ -4,7 +4,8 @@
  *
  * Everything is thread-safe as long as one object is used by one thread at a time. The library has
  * no global state, installs no signal handler, and its children are invisible to the wait() calls
- * of the program that embeds it.
+ * of the program that embeds it; but for those of the backends posix and none, of a call without a
+ * sandbox, and of cordon_doctor_json(), which are ordinary ones.
  */
 #ifndef CORDON_CORDON_H
 #define CORDON_CORDON_H

@@ -321,7 +321,8 @@ struct cordon_root_tool_options {
     size_t size;                /* sizeof (struct cordon_root_tool_options) */
     const char *const *options; /* flat: "-name", "*.c"; only what the tool may be told */
     size_t option_count;
-    double timeout_ms;          /* less than the cap of the tool; else the cap holds */
+    double timeout_ms;          /* less than the cap of the tool; else the cap holds. rustic has none: this, or two
+                                   minutes */
     uint64_t max_output;        /* of both streams together; 0, or more than 10,000,000: that */
     const char *cwd;            /* ouch, rustic; NULL: the top of the home */
     int stop_fd;                /* borrowed; when it can be read, the tool is ended and the call

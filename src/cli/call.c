@@ -36,6 +36,7 @@ struct call {
 
 static int put_help(void)
 {
+    static const char *const refused[] = {"tty", "progress", "format", NULL}; /* by check_options() */
     struct call_options ignored;
     const struct option_table own = call_option_table(&ignored);
     BUF_AUTO text = BUF_INIT(64 * 1024);
@@ -44,8 +45,8 @@ static int put_help(void)
                     "Runs a module: one JSON value in, one JSON value out, in a sandbox of its own. What\n"
                     "the module's manifest asks for is granted only within the policy of these options.\n\n");
     option_help(&own, &text);
-    buf_puts(&text, "\nThe options of cordon run hold here, too, with the profile \"module\":\n\n");
-    options_help(&text, PROFILE_MODULE, &own);
+    buf_puts(&text, "\nThese options of cordon run hold here, too, with the profile \"module\":\n\n");
+    options_help(&text, PROFILE_MODULE, &own, refused);
     buf_puts(&text, "\nThe exit status is 0 if the module returned a value, and else as of cordon run; 65\n"
                     "its output is not one JSON value, 44 there is no such module or it cannot be loaded.\n");
     return message_print(&text) < 0 ? EXIT_SETUP : 0;
@@ -84,6 +85,10 @@ static int check_options(const struct call *c, struct cordon_error *err)
 /* The id is the only word there is. */
 static int take_id(struct call *c, int count, char **words, struct cordon_error *err)
 {
+    if (count > 0 && strcmp(words[0], "--") == 0) {
+        words++;
+        count--;
+    }
     if (c->own.list && count == 0)
         return 0;
     const char *last = count > 0 ? words[count - 1] : "";

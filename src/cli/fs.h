@@ -76,7 +76,7 @@ struct fs_method {
 
 /* The tools; which one, says the name of the method. */
 int fs_search(struct fs *fs); /* PATH [PATTERN] [OPTIONS] */
-int fs_pack(struct fs *fs);   /* [ARG...] [OPTIONS] */
+int fs_pack(struct fs *fs);   /* '["ARG", ...]' [OPTIONS] */
 
 extern const struct fs_method fs_methods[];
 extern const size_t fs_method_count;

@@ -69,8 +69,11 @@ int option_word(const struct option_use *use, const char *value)
 
 int option_only_word(const struct option_use *use, const char *value)
 {
-    if (strcmp(value, use->option->detail) != 0)
-        return option_not(use, value, "known here", use->option->detail);
+    char remedy[64];
+    if (strcmp(value, use->option->detail) != 0) {
+        snprintf(remedy, sizeof remedy, "allowed: %s", (const char *)use->option->detail);
+        return option_not(use, value, "one of its words", remedy);
+    }
     return option_flag(use, value);
 }
 
@@ -99,7 +102,12 @@ static const char *in_our_words(const struct option_walk *walk, const char *name
     } pairs[] = {
         {"bind", "--rw"}, {"ro-bind", "--ro"}, {"volume", "--rw"}, {"chdir", "--cwd"}, {"workdir", "--cwd"},
         {"timeout", "--wall"}, {"network", "--net"}, {"share-net", "--net"}, {"whitelist", "--ro"},
-        {"read-only", "--ro"}, {"read-write", "--rw"}, {"blacklist", "--hide"},
+        {"read-only", "--ro"}, {"read-write", "--rw"}, {"blacklist", "--hide"}, {"private", "--work"},
+        {"rlimit-as", "--mem"}, {"rlimit_as", "--mem"}, {"cgroup_mem_max", "--mem"}, {"rlimit-cpu", "--cpu"},
+        {"rlimit_cpu", "--cpu"}, {"rlimit-nofile", "--nofile"}, {"rlimit_nofile", "--nofile"},
+        {"rlimit-nproc", "--pids"}, {"rlimit_nproc", "--pids"}, {"cgroup_pids_max", "--pids"}, {"max_cpus", "--cpus"},
+        {"unshare-net", "--net"}, {"die-with-parent", "--die-with"}, {"json-status-fd", "--result"},
+        {"info-fd", "--result"}, {"args", "--policy"},
     };
     void *target;
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {

@@ -400,6 +400,13 @@ static bool has_name(const struct option_table *table, const char *name)
     return false;
 }
 
+static bool is_listed(const char *const *names, const char *name)
+{
+    while (names != NULL && *names != NULL && strcmp(*names, name) != 0)
+        names++;
+    return names != NULL && *names != NULL;
+}
+
 /* All profiles, and which one it is without the option. */
 static void list_profiles(enum policy_profile usual, char *out, size_t size)
 {
@@ -409,7 +416,8 @@ static void list_profiles(enum policy_profile usual, char *out, size_t size)
                                  policy_profile_name((enum policy_profile)i), i == usual ? " (default)" : "");
 }
 
-void options_help(struct buf *out, enum policy_profile usual, const struct option_table *own)
+void options_help(struct buf *out, enum policy_profile usual, const struct option_table *own,
+                  const char *const *refused)
 {
     char profiles[128];
     list_profiles(usual, profiles, sizeof profiles);
@@ -418,7 +426,7 @@ void options_help(struct buf *out, enum policy_profile usual, const struct optio
         const struct option_table one = {.items = &item, .count = 1};
         if (item.apply == apply_profile)
             item.help = profiles;
-        if (!has_name(own, item.name))
+        if (!has_name(own, item.name) && !is_listed(refused, item.name))
             option_help(&one, out);
     }
 }

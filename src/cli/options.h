@@ -63,7 +63,8 @@ int options_parse_command(struct run_options *options, const struct options_sett
                           int argc, char **argv, struct cordon_error *err);
 
 /*
- * The list of options for --help, without those that a command's own table has (NULL: none);
- * `usual`: the profile where none is named.
+ * The list of options for --help, without those that a command's own table has (NULL: none) and those
+ * that it refuses (names, ended by NULL; NULL: none); `usual`: the profile where none is named.
  */
-void options_help(struct buf *out, enum policy_profile usual, const struct option_table *own);
+void options_help(struct buf *out, enum policy_profile usual, const struct option_table *own,
+                  const char *const *refused);

@@ -12,7 +12,7 @@ static int put_help(void)
     buf_puts(&text, "usage: cordon run [options] -- COMMAND [ARG...]\n\n"
                     "Runs a command under a policy: its own view of the file system, no network, limits,\n"
                     "and a result that says what was enforced. Without options: the profile \"stage\".\n\n");
-    options_help(&text, PROFILE_STAGE, NULL);
+    options_help(&text, PROFILE_STAGE, NULL, NULL);
     buf_puts(&text, "\nThe exit status is the command's own; 128+n if a signal ended it; 124 wall time,\n"
                     "152 cpu time, 137 memory, 153 output, 159 a forbidden system call; 125 the sandbox\n"
                     "itself failed and nothing ran; 126 not executable, 127 not found; 2 a usage or\n"

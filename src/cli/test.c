@@ -9,6 +9,7 @@
 
 #include "base/cwd.h"
 #include "base/fd.h"
+#include "base/text.h"
 #include "cli/message.h"
 #include "cli/session.h"
 #include "project/notes.h"
@@ -28,6 +29,8 @@ struct test {
     size_t template_len;
     char **asked;         /* the command as it was asked for; NULL at the end */
     const char *config;   /* absolute; what the child is told */
+    struct policy_vars given; /* by options and documents, before any of ours */
+    const char *python_path;  /* behind that of the plug-in; NULL: there is none */
 
     const char *root, *config_option, *report; /* options */
     unsigned on_violation;                     /* enum plan_on_violation */
@@ -70,7 +73,7 @@ static int put_help(void)
                     "is written in, and names each write that was refused. Without COMMAND: what cordon.json\n"
                     "says, or pytest.\n\n");
     option_help(&own, &text);
-    options_help(&text, PROFILE_TEST, &own);
+    options_help(&text, PROFILE_TEST, &own, NULL);
     buf_puts(&text, "\nThe exit status is the command's own; 1 if it hid a refused write; else as for\n"
                     "cordon run.\n");
     return message_print(&text) < 0 ? EXIT_SETUP : 0;
@@ -135,13 +138,31 @@ static const char *in_workspace(struct test *t, const char *place)
     return path == NULL ? "" : path;
 }
 
+static const char *value_of(const struct policy_vars *vars, const char *name)
+{
+    for (size_t i = 0; i < vars->count; i++) {
+        if (strcmp(vars->items[i].name, name) == 0)
+            return vars->items[i].value;
+    }
+    return NULL;
+}
+
+/* What the caller has set is not replaced; what a profile sets by itself is. NULL: nothing. */
+static const char *given(const struct test *t, const char *name)
+{
+    struct policy own;
+    policy_init(&own, t->session.options.policy.profile);
+    const char *value = value_of(&t->given, name), *usual = value_of(&own.env.set, name);
+    return value != NULL && usual != NULL && strcmp(value, usual) == 0 ? NULL : value;
+}
+
 /* What tools keep in the caller's home stays readable: the variable that names it is set. */
 static int keep_home(struct test *t, struct policy *policy, const struct runner_home *h,
                      struct cordon_error *err)
 {
     struct stat st;
     const char *home = getenv("HOME");
-    if (getenv(h->name) != NULL || home == NULL || home[0] != '/')
+    if (given(t, h->name) != NULL || getenv(h->name) != NULL || home == NULL || home[0] != '/')
         return 0;
     const char *path = arena_printf(&t->session.arena, "%s/%s", home, h->place);
     return path == NULL || stat(path, &st) < 0 ? 0 : set_variable(t, policy, h->name, path, err);
@@ -149,7 +170,7 @@ static int keep_home(struct test *t, struct policy *policy, const struct runner_
 
 static int set_python_path(struct test *t, struct policy *policy, struct cordon_error *err)
 {
-    const char *old = getenv("PYTHONPATH");
+    const char *old = t->python_path;
     const char *plugin = in_workspace(t, NOTES_PLUGIN_DIR);
     const char *both = old == NULL || old[0] == '\0'
                            ? plugin
@@ -163,11 +184,14 @@ static int set_environment(struct test *t, struct policy *policy, struct cordon_
     int r = set_variable(t, policy, "CORDON_TEST_CONFIG", t->config, err);
     if (r == 0)
         r = set_variable(t, policy, "PWD", policy->cwd, err);
-    for (size_t i = 0; r == 0 && i < runner_variable_count; i++)
-        r = set_variable(t, policy, runner_variables[i].name,
-                         in_workspace(t, runner_variables[i].place), err);
+    for (size_t i = 0; r == 0 && i < runner_variable_count; i++) {
+        if (given(t, runner_variables[i].name) == NULL)
+            r = set_variable(t, policy, runner_variables[i].name, in_workspace(t, runner_variables[i].place), err);
+    }
     for (size_t i = 0; r == 0 && i < runner_home_count; i++)
         r = keep_home(t, policy, &runner_homes[i], err);
+    if (r == 0) /* git status refreshes the index by the way, and goes on where it cannot */
+        r = policy_add_var(&policy->env.fallback, &t->session.arena, "GIT_OPTIONAL_LOCKS", "0", err);
     for (size_t i = 0; r == 0 && i < selectors->count; i++)
         r = policy_add_name(&policy->env.deny, &t->session.arena, selectors->items[i], err);
     if (r == 0 && runner_find(t->asked).runner == RUNNER_PYTEST)
@@ -256,6 +280,8 @@ static int refine(void *context, struct run_options *options, struct cordon_erro
         return option_misuse(err, "keep the project within its ceiling", "/test/caches",
                              "a ceiling grants no caches, and cordon.json names some",
                              "name them as writable there, and grant that in the document of --within");
+    t->given = options->policy.env.set;
+    t->python_path = given(t, "PYTHONPATH") != NULL ? given(t, "PYTHONPATH") : getenv("PYTHONPATH");
     r = set_writable(t, &options->policy, err);
     return r < 0 ? r : refine_policy(t, options, err);
 }
@@ -293,10 +319,18 @@ static int print_line(const char *text)
 static int dry_run(struct test *t)
 {
     BUF_AUTO text = BUF_INIT(1024 * 1024);
-    buf_printf(&text, "project root: %s\nconfiguration: %s\nworkspace: %s\ncommand:", t->project.root,
-               t->config, t->workspace.path);
-    for (int i = 0; i < t->session.options.command_count; i++)
-        buf_printf(&text, " %s", t->session.options.command[i]);
+    const char *const lines[][2] = {{"project root: ", t->project.root},
+                                    {"\nconfiguration: ", t->config},
+                                    {"\nworkspace: ", t->workspace.path}};
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        buf_puts(&text, lines[i][0]);
+        text_put(&text, lines[i][1]); /* cordon.json may be a stranger's */
+    }
+    buf_puts(&text, "\ncommand:");
+    for (int i = 0; i < t->session.options.command_count; i++) {
+        buf_puts(&text, " ");
+        text_put(&text, t->session.options.command[i]);
+    }
     buf_puts(&text, "\n\n");
     if (message_print(&text) < 0)
         return EXIT_SETUP;
@@ -355,8 +389,11 @@ static void put_summary(const struct session *s)
     const struct report report = report_of(t);
     BUF_AUTO summary = BUF_INIT(REPORT_MAX);
     report_summary(&report, &summary);
-    if (is_kept(&t->session.result) && !t->session.options.quiet)
-        buf_printf(&summary, "cordon: kept %s until the next run\n", t->workspace.path);
+    if (is_kept(&t->session.result) && !t->session.options.quiet) {
+        buf_puts(&summary, "cordon: kept ");
+        text_put(&summary, t->workspace.path);
+        buf_puts(&summary, " until the next run\n");
+    }
     (void)fd_write_all(STDERR_FILENO, summary.data, summary.len);
 }
 
@@ -385,6 +422,18 @@ static int plan_only(struct test *t)
     return session_conclude(s, session_exit(s));
 }
 
+/* The page is renamed into its place, and so is each of the others: the last would replace it. */
+static int open_report(struct test *t, struct cordon_error *err)
+{
+    const struct session *s = &t->session;
+    int r = t->report == NULL ? 0 : outfile_open(&t->report_file, t->report, err);
+    if (r == 0 && (outfile_same(&t->report_file, &s->document) || outfile_same(&t->report_file, &s->streams[0]) ||
+                   outfile_same(&t->report_file, &s->streams[1])))
+        r = option_misuse(err, "read option", "--report", "another option names the same file",
+                          "give each a file of its own");
+    return r;
+}
+
 static int test(struct test *t, int argc, char **argv)
 {
     struct session *s = &t->session;
@@ -403,8 +452,8 @@ static int test(struct test *t, int argc, char **argv)
         return print_line(t->config_option != NULL ? t->config : t->workspace.config);
     if (r >= 0)
         r = session_open(s, argc, argv);
-    if (r >= 0 && t->report != NULL)
-        r = outfile_open(&t->report_file, t->report, err);
+    if (r >= 0)
+        r = open_report(t, err);
     if (r < 0) {
         message_error(err);
         return EXIT_USAGE;

@@ -62,6 +62,17 @@ static bool has_word(char *const *command, const char *word)
     return false;
 }
 
+/* Isolated, python hears of no PYTHONPATH, by which it would find the plug-in. `word` is the module's. */
+static bool is_isolated(char *const *command, size_t word)
+{
+    for (size_t i = 1; i < word; i++) {
+        const char *flags = command[i] + 1;
+        if (command[i][0] == '-' && flags[strspn(flags, "bBdEiIOPqsSuvx")] == '\0' && strpbrk(flags, "EI") != NULL)
+            return true;
+    }
+    return false;
+}
+
 static bool is_pytest(const char *name)
 {
     return strcmp(name, "pytest") == 0 || strcmp(name, "py.test") == 0 ||
@@ -132,9 +143,12 @@ char **runner_command(struct arena *arena, char *const *command, const struct wo
     while (command[count] != NULL)
         count++;
     if (found.runner == RUNNER_PYTEST) {
-        added[0] = "-p";
-        added[1] = NOTES_PLUGIN;
-        added[2] = arena_printf(arena, "--basetemp=%s", w->base_temp);
+        size_t next = 0;
+        if (!is_isolated(command, found.word)) {
+            added[next++] = "-p";
+            added[next++] = NOTES_PLUGIN;
+        }
+        added[next] = arena_printf(arena, "--basetemp=%s", w->base_temp);
     } else if (found.runner == RUNNER_MESON && !has_word(command, "--no-rebuild")) {
         added[0] = "--no-rebuild"; /* ninja would write its log into the build directory */
     }

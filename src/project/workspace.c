@@ -16,6 +16,7 @@
 #include "rooted/remove.h"
 
 #define MARK ".cordon-workspace" /* in every workspace of ours, once it is locked */
+#define OVER ".cordon-workspace-over" /* in one that could not be locked, once its run is over */
 #define ARTIFACTS "artifacts"
 #define CONFIG "config_overrides.toml"
 #define MAKE_TRIES 8 /* another run that ends removes tests/artifacts if it is empty */
@@ -170,15 +171,19 @@ static int make_parents(struct workspace *w, struct cordon_error *err)
     return 0;
 }
 
-/* True if nothing is left of it. */
+/* True if nothing is left of it. Tests, and tools such as go, close directories; whose they are may open them. */
 static bool remove_named(int parent, const char *name)
 {
     struct buf where = BUF_INIT(PATH_MAX);
-    struct remove_progress none = {0};
+    struct remove_progress progress = {0};
     const char *syscall;
     if (unlinkat(parent, name, 0) == 0 || errno == ENOENT)
         return true;
-    int r = remove_tree(parent, name, true, &none, &where, &syscall);
+    int r = remove_tree(parent, name, true, &progress, &where, &syscall);
+    if (r == -EACCES) {
+        progress.open_up = true;
+        r = remove_tree(parent, name, true, &progress, &where, &syscall);
+    }
     buf_free(&where);
     return r == 0;
 }
@@ -217,14 +222,32 @@ static void discard(int parent, unsigned run)
         (void)remove_named(parent, name);
 }
 
-/* A workspace that no run holds any more: its own mark is there, and the lock is free. */
-static bool is_abandoned(int parent, const char *name)
+static bool is_marked(int dir)
 {
-    struct stat st, mark;
+    struct stat mark;
+    return fstatat(dir, MARK, &mark, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(mark.st_mode);
+}
+
+/* Only one gets it, whatever file system this is. */
+static bool take_over(int dir)
+{
+    return unlinkat(dir, OVER, 0) == 0;
+}
+
+/*
+ * Locks a workspace that no run holds any more; -1: it is none. Somebody else may have swept it between the
+ * look and the lock, and the name may be a new run's by now: what was swept has no mark. On a file system without
+ * locks a workspace has none until its run has said that it is over.
+ */
+static int hold_abandoned(int parent, const char *name)
+{
+    struct stat st;
     FD_AUTO dir = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    return dir >= 0 && fstat(dir, &st) == 0 && st.st_uid == geteuid() &&
-           fstatat(dir, MARK, &mark, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(mark.st_mode) &&
-           flock(dir, LOCK_EX | LOCK_NB) == 0;
+    const bool ours = dir >= 0 && fstat(dir, &st) == 0 && st.st_uid == geteuid();
+    const bool held = ours && is_marked(dir) && flock(dir, LOCK_EX | LOCK_NB) == 0 && is_marked(dir);
+    if (ours && !held && take_over(dir))
+        return fd_take(&dir);
+    return held ? fd_take(&dir) : -1;
 }
 
 /* The number in a workspace's name; 0: it is another name. */
@@ -245,8 +268,12 @@ static void sweep(int parent)
     DIR *list = open_list(parent, ".");
     for (const struct dirent *e; list != NULL && (e = readdir(list)) != NULL;) {
         const unsigned run = run_of(e->d_name);
-        if (run != 0 && is_abandoned(parent, e->d_name))
+        FD_AUTO held = run == 0 ? -1 : hold_abandoned(parent, e->d_name);
+        if (held >= 0) {
             discard(parent, run);
+            if (!is_marked(held))
+                (void)put_file(held, OVER, "", 0); /* for the next, where something is left of it */
+        }
     }
     if (list != NULL)
         closedir(list);
@@ -269,7 +296,8 @@ static int take_number(struct workspace *w, struct cordon_error *err)
         }
         w->dir = fd;
         set_names(w, run);
-        return flock(w->dir, LOCK_EX | LOCK_NB) < 0 ? fail(err, errno, "lock", w->path) : 0;
+        w->unlocked = flock(w->dir, LOCK_EX | LOCK_NB) < 0; /* not every file system has locks */
+        return 0;
     }
     return fail_in(w, err, EEXIST, "find a free workspace in");
 }
@@ -277,7 +305,7 @@ static int take_number(struct workspace *w, struct cordon_error *err)
 static int fill(struct workspace *w, const char *template, size_t template_len)
 {
     static const char *const dirs[] = {"home", "tmp", "cache", "config", NOTES_DIR, NOTES_PLUGIN_DIR};
-    int r = put_file(w->dir, MARK, "", 0);
+    int r = w->unlocked ? 0 : put_file(w->dir, MARK, "", 0); /* what has none is never swept */
     for (size_t i = 0; r == 0 && i < sizeof dirs / sizeof dirs[0]; i++)
         r = mkdirat(w->dir, dirs[i], 0777) < 0 ? -errno : 0;
     if (r == 0 && template != NULL)
@@ -367,6 +395,8 @@ void workspace_remove(struct workspace *w)
 
 void workspace_release(struct workspace *w)
 {
+    if (w->dir >= 0 && w->unlocked)
+        (void)put_file(w->dir, OVER, "", 0); /* fails where it was removed */
     fd_close(&w->dir);
     fd_close(&w->parent);
     fd_close(&w->made.parent);

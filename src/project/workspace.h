@@ -32,6 +32,7 @@ struct workspace {
 
     int parent;  /* owned; tests/artifacts */
     int dir;     /* owned; the workspace, locked while the run lasts */
+    bool unlocked; /* but for file systems without locks: then no run sweeps it before this one is over */
     struct workspace_made made;      /* the workspace itself */
     struct workspace_made above[16]; /* directories on the way to it */
     unsigned above_count;
@@ -53,7 +54,7 @@ int workspace_make(struct workspace *w, const char *template, size_t template_le
 /* Removes what was made, and directories above it that are empty. */
 void workspace_remove(struct workspace *w);
 
-/* Gives up the lock; what was made stays. */
+/* Gives up the lock, and lets later runs remove it; what was made stays. */
 void workspace_release(struct workspace *w);
 
 /* What a program finds in its configuration when the project has no template. */

@@ -1,6 +1,7 @@
 #include "result/ending.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -42,33 +43,56 @@ static int place_of(const char *directory, size_t len)
 char *realpath(const char *restrict path, char *restrict resolved);
 #endif
 
-/* A link leads to what must be there, too; /usr is. */
-static int name_place(char *out, size_t size, const char *path, const char *slash)
+/* A link leads to what must be there, too; /usr is, and with the guard nearly all. */
+static int name_place(const struct plan *plan, const char *what, const char *path, char *out, size_t size)
 {
     char *real = realpath(path, NULL);
-    const bool elsewhere = real != NULL && strcmp(real, path) != 0 && !text_starts_with(real, "/usr/");
-    int n = snprintf(out, size, "it exists on the host: --ro %.*s would show it%s%s",
-                     place_of(path, (size_t)(slash - path)), path,
+    const bool elsewhere = real != NULL && plan->fs_mode == FS_VIEW && strcmp(real, path) != 0 &&
+                           !text_starts_with(real, "/usr/");
+    int n = snprintf(out, size, "%s exists on the host: --ro %.*s would show it%s%s", what,
+                     place_of(path, (size_t)(strrchr(path, '/') - path)), path,
                      elsewhere ? ", together with what it leads to: " : "", elsewhere ? real : "");
     free(real);
     return n;
 }
 
+/* What the first line of the script names, if it is on the host. */
+static int name_interpreter(const struct plan *plan, const char *script, char *out, size_t size)
+{
+    char line[256];
+    const int fd = script == NULL ? -1 : open(script, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    const ssize_t len = fd < 0 ? -1 : read(fd, line, sizeof line - 1);
+    if (fd >= 0)
+        close(fd);
+    if (len < 2 || line[0] != '#' || line[1] != '!')
+        return 0;
+    line[len] = '\0';
+    char *path = line + 2 + strspn(line + 2, " \t");
+    path[strcspn(path, " \t\n")] = '\0';
+    if (path[0] != '/' || strchr(path + 1, '/') == NULL || access(path, X_OK) != 0)
+        return 0;
+    return name_place(plan, path, path, out, size);
+}
+
 /* Why a command may be missing inside, for the remedy; it is never in the result document. */
-static void suggest(const struct plan *plan, struct cordon_error *err)
+static void suggest(const struct plan *plan, bool interpreter, struct cordon_error *err)
 {
     char text[sizeof err->remedy];
     const char *path = on_host(plan);
     const char *slash = path == NULL ? NULL : strrchr(path, '/');
     int n = 0;
 
-    if (slash == NULL && strchr(plan->command, ' ') != NULL)
+    if (interpreter)
+        n = name_interpreter(plan, path, text, sizeof text);
+    else if (slash == NULL && strchr(plan->command, ' ') != NULL)
         n = snprintf(text, sizeof text, "give each word by itself; a line for a shell is: sh -c '...'");
     else if (slash != NULL && path[0] != '/')
         n = snprintf(text, sizeof text, "the working directory inside is %s; --ro %s:%s would show the host's at %s",
                      plan->cwd, path, slash, slash);
+    else if (slash != NULL && slash != path && plan->policy->hide.count > 0 && text_starts_with(path, "/usr/"))
+        n = snprintf(text, sizeof text, "it exists on the host, and something to be hidden (--hide) names it");
     else if (slash != NULL && slash != path)
-        n = name_place(text, sizeof text, path, slash);
+        n = name_place(plan, "it", path, text, sizeof text);
     if (n > 0 && (size_t)n < sizeof text)
         err_remedy(err, text);
 }
@@ -88,7 +112,7 @@ static void spawn_failed(const struct ending *e, const struct plan *plan, struct
     else if (errnum == ENOEXEC)
         err_why(err, "not a program: neither a binary of this machine nor a script with a #! line");
     if (missing)
-        suggest(plan, err);
+        suggest(plan, e->interpreter, err);
     result_reason(result, "the command %s", missing ? "was not found inside the sandbox" : "cannot be executed");
     conclude(result, STATUS_SPAWN_FAILED, missing ? 127 : 126);
 }
@@ -227,13 +251,16 @@ void ending_judge(const struct ending *e, const struct plan *plan, struct result
 
 void ending_tell_partial(const struct plan *plan, uint32_t proof, struct result *result)
 {
-    bool partial = false;
+    char names[200] = ""; /* of all capabilities it would be 150 */
     for (int i = 0; i < CAPABILITY_COUNT; i++) {
         const struct plan_claim *c = &plan->claims[i];
-        partial = partial || (c->requested && (c->mechanism == NULL || (proof & c->proof) != c->proof));
+        const size_t len = strlen(names);
+        if (c->requested && (c->mechanism == NULL || (proof & c->proof) != c->proof))
+            snprintf(names + len, sizeof names - len, "%s%s", len > 0 ? ", " : "", capability_name((enum capability)i));
     }
+    const bool partial = names[0] != '\0';
     if (partial && plan->policy->allow_partial && result->status != STATUS_INTERNAL_ERROR)
-        result_warn(result, "the run went on although something asked for is missing (policy /allow_partial)");
+        result_warn(result, "the run went on without %s (policy /allow_partial)", names);
     if (partial && (result->status == STATUS_OK || result->status == STATUS_NONZERO_EXIT))
         result_reason(result, "PARTIAL_ENFORCEMENT");
 }

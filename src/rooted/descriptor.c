@@ -152,7 +152,7 @@ static bool clone_file(struct copier *c, int from, int to)
  */
 static int64_t copy_unsized(struct copier *c, int from, int to)
 {
-    struct stat copied;
+    struct stat copied = {0};
     char first;
     if (pread(from, &first, 1, 0) == 0)
         return 0; /* mostly */

@@ -21,7 +21,7 @@ static int add(struct names *n, const struct sys_dirent *d)
         n->items = items;
         n->cap = cap;
     }
-    if (n->text_len + len > n->text_cap) {
+    if (n->text == NULL || n->text_len + len > n->text_cap) {
         size_t cap = n->text_cap == 0 ? 2048 : n->text_cap * 2;
         char *text = realloc(n->text, cap);
         if (text == NULL)

@@ -152,7 +152,7 @@ int patch_apply(const char *text, size_t len, const char *patch, size_t patch_le
         rc = PATCH_MALFORMED;
     else if (list->type != JSON_ARRAY)
         rc = PATCH_NOT_LIST;
-    struct applier a = {.text = text, .len = len, .out = out};
+    struct applier a = {.text = len > 0 ? text : "", .len = len, .out = out}; /* an empty buffer's is NULL */
     for (const struct json *h = rc == 0 ? list->first : NULL; rc == 0 && h != NULL; h = h->next) {
         if (!apply_hunk(&a, h))
             rc = PATCH_FAILED;

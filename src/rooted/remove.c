@@ -9,6 +9,7 @@
 
 #include "base/fd.h"
 #include "rooted/guard.h"
+#include "rooted/resolve.h"
 #include "rooted/sync.h"
 #include "rooted/temporary.h"
 #include "rooted/tree.h"
@@ -31,8 +32,17 @@ static int unlink_name(int dir, const char *name, int flags)
     return unlinkat(dir, name, flags) < 0 ? -errno : 0;
 }
 
+static int open_dir(int dir, const char *name, const struct remove_progress *p)
+{
+    struct stat st;
+    FD_AUTO place = p->open_up ? openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+    if (place >= 0 && fstat(place, &st) == 0 && st.st_uid == geteuid() && (st.st_mode & S_IRWXU) != S_IRWXU)
+        (void)resolve_fd_chmod(place, (st.st_mode & 01777) | S_IRWXU);
+    return tree_open_dir(dir, name);
+}
+
 /* One entry of the innermost directory: removes it, or goes into it. */
-static int remove_entry(struct tree *t, const char **syscall)
+static int remove_entry(struct tree *t, const struct remove_progress *progress, const char **syscall)
 {
     struct tree_level *l = tree_level(t);
     const size_t i = l->next++;
@@ -45,7 +55,7 @@ static int remove_entry(struct tree *t, const char **syscall)
             return gone_or(rc);
     }
     *syscall = "scandir";
-    int fd = tree_open_dir(dir, name);
+    int fd = open_dir(dir, name, progress);
     if (fd == -ENOTDIR || fd == -ELOOP) {
         *syscall = "unlink";
         return gone_or(unlink_name(dir, name, 0)); /* it became something else */
@@ -92,7 +102,7 @@ static int empty_dir(int fd, bool no_xdev, struct remove_progress *progress, str
         struct tree_level *l = tree_level(&t);
         const size_t depth = t.depth;
         if (l->next < l->names.count)
-            rc = remove_entry(&t, syscall);
+            rc = remove_entry(&t, progress, syscall);
         else if (t.depth > 1)
             rc = finish_dir(&t, syscall);
         else
@@ -113,7 +123,7 @@ int remove_tree(int dir, const char *name, bool no_xdev, struct remove_progress 
 {
     for (unsigned round = 0;; round++) {
         *syscall = "scandir";
-        int fd = tree_open_dir(dir, name);
+        int fd = open_dir(dir, name, progress);
         if (fd < 0 && fd != -EACCES)
             return fd == -ELOOP ? -ENOTDIR : fd;
         int rc = fd < 0 ? 0 : empty_dir(fd, no_xdev, progress, where, syscall);

@@ -8,6 +8,7 @@ struct remove_progress {
     cordon_root_progress_fn *call; /* or NULL */
     void *user;
     uint64_t entries;
+    bool open_up; /* directories of one's own that cannot be emptied are given the permissions for it */
 };
 
 /*

@@ -286,11 +286,17 @@ TEST(help_comes_from_the_same_table)
     BUF_AUTO out = BUF_INIT(1 << 16);
     CHECK_INT(PARSE("--help"), 1);
     CHECK(o.help);
-    options_help(&out, PROFILE_STAGE, NULL);
+    options_help(&out, PROFILE_STAGE, NULL, NULL);
     CHECK(strstr(buf_string(&out), "  --wall DUR ") != NULL);
     CHECK(strstr(buf_string(&out), "  --allow-partial ") != NULL);
     for (const char *line = out.data; *line != '\0'; line += strcspn(line, "\n") + 1)
         CHECK(strcspn(line, "\n") <= 100);
+}
+
+TEST(an_option_with_one_word_names_it)
+{
+    REFUSED("--stdin", "--stdin", "all");
+    CHECK_STR(err.remedy, "allowed: none"); /* and not a bare "none" */
 }
 
 /* The last of two ceilings would undo the first. */

@@ -23,7 +23,8 @@ static void check_command(char *const *command, const char *expected)
     CHECK_STR(line, expected);
 }
 
-#define ADDED "-p cordon_test_notes --basetemp=tests/artifacts/_pytest_tmp"
+#define BASE_TEMP "--basetemp=tests/artifacts/_pytest_tmp"
+#define ADDED "-p cordon_test_notes " BASE_TEMP
 
 TEST(pytest_is_known_in_all_its_guises)
 {
@@ -32,6 +33,14 @@ TEST(pytest_is_known_in_all_its_guises)
     check_command(WORDS(W("python3"), W("-X"), W("dev"), W("-m"), W("pytest"), W("-q")),
                   "python3 -X dev -m pytest " ADDED " -q");
     check_command(WORDS(W("coverage"), W("run"), W("-m"), W("pytest")), "coverage run -m pytest " ADDED);
+}
+
+TEST(an_isolated_python_gets_no_plug_in_that_it_would_not_find)
+{
+    check_command(WORDS(W("python3"), W("-I"), W("-m"), W("pytest")), "python3 -I -m pytest " BASE_TEMP);
+    check_command(WORDS(W("python3"), W("-sE"), W("-m"), W("pytest")), "python3 -sE -m pytest " BASE_TEMP);
+    check_command(WORDS(W("python3"), W("-W"), W("error::EncodingWarning"), W("-WError"), W("-m"), W("pytest"), W("-I")),
+                  "python3 -W error::EncodingWarning -WError -m pytest " ADDED " -I");
 }
 
 TEST(what_only_looks_like_it_simply_runs)
