@@ -183,7 +183,7 @@ export interface ToolOptions {
   options?: string[];
   /** Added on Linux. */
   linux?: string[];
-  /** Milliseconds, less than the cap of the tool. */
+  /** Milliseconds, less than the cap of the tool; rustic has none, and two minutes unless it is given. */
   timeout?: number;
   /** Bytes of output, at most 10,000,000. */
   maxSize?: number;

@@ -17,8 +17,15 @@ const STATUS = {
 const LIMIT = '16mb';
 const HEARTBEAT_MS = 15000;
 
-/** The path behind a route's prefix, decoded once; Express leaves `..` and `%2e%2e` to us. */
-const pathOf = (request) => decodeURIComponent(request.params[0] ?? '');
+/** The path behind a route's prefix, which Express has decoded, once; `..` and `%2e%2e` it leaves to us. */
+const pathOf = (request) => request.params[0] ?? '';
+
+/** A text of the body: what is missing must not become a name or a content. */
+function textOf(request, name) {
+  const value = request.body?.[name];
+  if (typeof value !== 'string') throw Object.assign(new Error(`${name} must be a text`), { code: 'EINVAL' });
+  return value;
+}
 
 /** Hands the error of an asynchronous handler to Express. */
 const handle = (act) => (request, response, next) => act(request, response).catch(next);
@@ -28,7 +35,7 @@ const weakTag = (stats) => `W/"${stats.size}-${stats.mtimeMs}"`;
 function reading(files) {
   const router = express.Router();
 
-  router.get('/list/*?', handle(async (request, response) => {
+  router.get(['/list', '/list/*'], handle(async (request, response) => {
     const { files: entries } = await files.getListing(pathOf(request));
     const list = Object.entries(entries).map(([name, { type, size, mtime }]) => ({ name, type, size, mtime }));
     response.json(list.sort((a, b) => (a.name < b.name ? -1 : 1)));
@@ -46,7 +53,7 @@ function reading(files) {
     response.send(content);
   }));
 
-  router.get('/search/*?', handle(async (request, response) => {
+  router.get(['/search', '/search/*'], handle(async (request, response) => {
     const name = String(request.query.name ?? '*');
     const found = await files.find(pathOf(request), { options: ['-type', 'f', '-name', name, '-printf', '%P\n'] });
     response.json({ names: found.stdout.toString().split('\n').filter(Boolean).sort(), truncated: found.truncated });
@@ -77,8 +84,8 @@ function writing(files) {
 
   // {content, base}: the same for clients that make no patches themselves.
   router.post('/delta/*', express.json({ limit: LIMIT }), handle(async (request, response) => {
-    const { content, base } = request.body ?? {};
-    await files.writeFileDelta(pathOf(request), String(content), { baseContents: base, saveLast: true });
+    const { base } = request.body ?? {};
+    await files.writeFileDelta(pathOf(request), textOf(request, 'content'), { baseContents: base, saveLast: true });
     response.status(204).end();
   }));
 
@@ -88,7 +95,7 @@ function writing(files) {
   }));
 
   router.post('/move/*', express.json(), handle(async (request, response) => {
-    await files.move(pathOf(request), String(request.body?.to), { overwrite: request.body?.overwrite === true });
+    await files.move(pathOf(request), textOf(request, 'to'), { overwrite: request.body?.overwrite === true });
     response.status(204).end();
   }));
 
@@ -116,7 +123,7 @@ async function sendEvents(watch, response) {
 function watching(files) {
   const router = express.Router();
 
-  router.get('/watch/*?', handle(async (request, response) => {
+  router.get(['/watch', '/watch/*'], handle(async (request, response) => {
     const controller = new AbortController();
     response.on('close', () => controller.abort());
     const watch = await files.watch(pathOf(request), {

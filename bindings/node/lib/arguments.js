@@ -51,7 +51,7 @@ function positive(name, value) {
 }
 
 function mode(value, usual) {
-  if (value === undefined || value === null) return usual;
+  if (usual !== undefined && (value === undefined || value === null)) return usual;
   if (typeof value === 'string' && /^[0-7]+$/.test(value)) value = Number.parseInt(value, 8);
   if (Number.isInteger(value) && value >= 0 && value <= 0xffffffff) return value & 0o7777;
   return refuseAsNode(() => fs.chmodSync('', value), 'The mode must be a number or an octal string');

@@ -42,7 +42,10 @@ class Watch {
         armed = true;
         opened(this);
       } else if (armed) this.#end(rest[0]);
-      else failed(rest[0]);
+      else {
+        this.#abort?.();
+        failed(rest[0]);
+      }
     };
     this.#handle = native.watch(root, path, flags, this.#maxQueue, options.stabilityThreshold ?? 500,
       listener);

@@ -401,7 +401,7 @@ const struct method call_methods[] = {
     {"unlink", "p", do_unlink, NULL, NULL},
     {"utimes", "pnn", do_utimes, NULL, NULL},
     {"writeFile", "pbn", write_file, NULL, NULL},
-    {"writeFileDelta", "pbpnn", write_file_delta, NULL, NULL},
+    {"writeFileDelta", "pbbnn", write_file_delta, NULL, NULL},
     {"writePatch", "pbpn", write_patch, NULL, NULL},
 };
 const size_t call_method_count = sizeof call_methods / sizeof call_methods[0];

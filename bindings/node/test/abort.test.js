@@ -59,6 +59,7 @@ test('a signal that is never aborted changes nothing, and keeps no listener', as
   await f.rm(['tree', 'copy'], { recursive: true, signal });
   await f.find('', { signal });
   await assert.rejects(f.rm('tree', { signal }), { code: 'ENOENT' });
+  await assert.rejects(f.watch('esc', { signal }), { code: 'EACCES' });
   assert.strictEqual(listeners, 0);
   assert.strictEqual(await f.exists('copy'), false);
 });

@@ -270,6 +270,8 @@ test('writeFileDelta', async (t) => {
   assert.strictEqual(await f.readFile('p', 'utf8'), 'short');
   await f.writeFileDelta('p', Buffer.from('bytes'), { baseContents: base });
   assert.strictEqual(await f.readFile('p', 'utf8'), 'bytes');
+  await f.writeFileDelta('p', next, { baseContents: `${base}\0` }); // content is text of any kind
+  assert.strictEqual(await f.readFile('p', 'utf8'), next);
 });
 
 test('results: stats, entries, listings, names that are no text', async (t) => {

@@ -69,10 +69,27 @@ test('list, read, save, save by delta, move, search, remove', { skip }, async (t
   assert.deepStrictEqual(JSON.parse((await request('GET', '/list/notes')).text).map((e) => [e.name, e.type]),
     [['b.txt', 'f'], ['deep', 'd'], ['long', 'f']]);
   assert.deepStrictEqual(JSON.parse((await request('GET', '/search/?name=*.txt')).text).names, ['notes/b.txt']);
+  assert.deepStrictEqual(JSON.parse((await request('GET', '/search?name=*.txt')).text).names, ['notes/b.txt']);
+  assert.strictEqual((await request('GET', '/list')).text, (await request('GET', '/list/')).text);
   assert.strictEqual((await request('DELETE', '/file/notes')).status, 409);
   assert.strictEqual((await request('DELETE', '/file/notes?recursive=true')).status, 204);
   assert.strictEqual((await request('GET', '/file/notes/b.txt')).status, 404);
   assert.strictEqual((await request('GET', '/nonsense')).status, 404);
+});
+
+test('a request is about the file that it names, or refused', { skip }, async (t) => {
+  const { request, json, home } = await serve(t);
+  const names = ['aA', 'a%41', '100%', 'x'];
+  for (const name of names) fs.writeFileSync(path.join(home, name), name);
+  for (const name of names) {
+    assert.deepStrictEqual([name, (await request('GET', `/file/${encodeURIComponent(name)}`)).text], [name, name]);
+  }
+  assert.strictEqual((await request('DELETE', '/file/a%2541')).status, 204);
+  assert.strictEqual((await json('POST', '/delta/x', { text: 'new' })).status, 400);
+  assert.strictEqual((await json('POST', '/move/x', { dest: 'y' })).status, 400);
+  assert.strictEqual((await request('POST', '/move/x')).status, 400);
+  assert.deepStrictEqual(fs.readdirSync(home).filter((name) => !/^esc|^gone/.test(name)).sort(), ['100%', 'aA', 'x']);
+  assert.strictEqual(fs.readFileSync(path.join(home, 'x'), 'utf8'), 'x');
 });
 
 test('changes come as server-sent events, and a client that leaves ends its watch', { skip, timeout: 30000 }, async (t) => {

@@ -25,12 +25,14 @@ def extensions(tmp_path):
 def test_a_value(extensions, nothing_left):
     root = extensions("test.echo", "cat")
     assert cordon.call("test.echo", {"n": [1, None, "ü"]}, extensions=root) == {"n": [1, None, "ü"]}
+    like_the_document = {"a": 1, "enforced": {"network": 1}, "profile": "mine"}
+    assert cordon.call("test.echo", like_the_document, extensions=root) == like_the_document
     result = cordon.call_result("test.echo", 7, extensions=root)
     assert (result.value, result.module_id, result.profile) == (7, "test.echo", "module")
 
 
 @pytest.mark.parametrize("script, error, status", [
-    ("exit 3", cordon.NonZeroExitError, "NONZERO_EXIT"),
+    ("echo 1st >&2; echo why >&2; exit 3", cordon.NonZeroExitError, "NONZERO_EXIT"),
     ("kill -KILL $$", cordon.NonZeroExitError, "KILLED_KILL"),
     ("echo not json", cordon.OutputParseError, "OUTPUT_PARSE_FAILED"),
     ("sleep 60", cordon.TimeoutError, "TIMEOUT"),
@@ -39,6 +41,7 @@ def test_the_ways_to_fail(extensions, nothing_left, script, error, status):
     with pytest.raises(error) as caught:
         cordon.call("test.bad", None, extensions=extensions("test.bad", script), timeout=1)
     assert caught.value.result.status == status
+    assert str(caught.value).startswith("module `test.bad` ") and ("It said: why" in str(caught.value)) == ("why" in script)
 
 
 @pytest.mark.skipif(not hasattr(sys, "get_int_max_str_digits"), reason="this Python reads integers of any length")

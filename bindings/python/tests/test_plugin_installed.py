@@ -279,6 +279,14 @@ def test_switched_off(session, how, place):
         assert session("--cordon-guard=on").ret == 1
 
 
+def test_a_setting_that_is_neither_on_nor_off(session):
+    (session.root / "pytest.ini").write_text("[pytest]\ncordon_guard = offf\n")
+    session.files(test_a="def test_a(): pass")
+    result = session()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: cordon_guard in pytest's configuration is on or off: *offf*"])
+
+
 def test_who_is_told_how_to_switch_it_off(session):
     session.files(test_a=WRITES)
     session().stdout.fnmatch_lines(["cordon_guard = off in pytest's configuration, or --cordon-guard=off, switches*"])

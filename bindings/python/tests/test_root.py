@@ -1,8 +1,12 @@
 """Root: pathlib's ways, and no way out."""
 
+import ctypes
 import json
 import os
+import resource
 import threading
+import types
+from pathlib import Path
 
 import cordon
 import pytest
@@ -50,6 +54,28 @@ def test_a_number_is_taken_as_it_is_or_refused(root, home):
     assert root.read_text("kept") == "content"
     root.truncate("kept", -3)
     assert root.read_text("kept") == ""
+
+
+@pytest.mark.parametrize("length", [1 << 31, (1 << 32) + 5])
+def test_content_that_an_int_cannot_count(root, monkeypatch, length):
+    """Where there is no memory for it that is the error, and not the few bytes that are left of the number."""
+    text = ctypes.create_string_buffer(b"content")
+
+    def read(_root, _path, _lock, out, _error):
+        out._obj.data, out._obj.len = ctypes.addressof(text), length
+        return 0
+
+    library = types.SimpleNamespace(cordon_root_read_file=read, cordon_root_data_free=lambda _: None)
+    monkeypatch.setattr(cordon.root, "library", lambda: library)
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    in_use = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (in_use + (1 << 30), hard))
+    try:
+        with pytest.raises(MemoryError):
+            root.read_bytes("a")
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+        monkeypatch.undo()
 
 
 def test_directories(root):

@@ -1,9 +1,12 @@
 """run(): results, statuses, and what a policy says."""
 
 import asyncio
+import copy
 import dataclasses
 import json
 import os
+import pickle
+import signal
 from pathlib import Path
 
 import cordon
@@ -96,6 +99,26 @@ def test_a_trace_id():
     assert cordon.run(["true"], trace_id="0123456789abcdef" * 2).trace_id == "0123456789abcdef" * 2
     with pytest.raises(cordon.PolicyError, match="32 lower-case hex digits"):
         cordon.run(["true"], trace_id="mine")
+
+
+def test_the_ledger_is_read_when_it_is_asked_for():
+    """And nobody can tell: a field like the others, also of a copy that was made before."""
+    result = cordon.run(["true"])
+    assert not {"document", "enforced"} & set(vars(result))
+    copies = [pickle.loads(pickle.dumps(result)), copy.deepcopy(result), dataclasses.replace(result)]
+    at_once = cordon.result.result_of(result.document)
+    assert result.enforced["network"] == cordon.Enforcement(**result.document["enforced"]["network"])
+    assert all(other == result and other.document == result.document for other in [*copies, at_once])
+    assert list(result.document)[8:11] == ["traceId", "enforced", "profile"] and result.document["profile"] == "stage"
+    assert result.enforced is result.enforced and result.document is result.document
+    assert "enforced={'wall_time': Enforcement(" in repr(result) and not hasattr(cordon.Result, "enforced")
+
+
+@pytest.mark.parametrize("word", [',"enforced":{', '","enforced":{}', '\\","enforced":{},"profile":"', ',"profile":'])
+def test_words_that_look_like_the_ledger(word):
+    result = cordon.run(["printf", "%s", word])
+    assert result.stdout == word and result.cmd == ["printf", "%s", word]
+    assert result.enforced["network"].applied and result.profile == "stage"
 
 
 def test_another_version(monkeypatch):
@@ -201,10 +224,47 @@ def test_check_raises_typed_exceptions():
     assert cordon.run(["true"], check=True).ok
 
 
+def test_a_result_that_comes_between_two_looks():
+    """poll() looks at the pipe, then at the process: the command may write and end in between."""
+    from cordon import sandbox
+
+    class Late:
+        def __init__(self, run):
+            self.run, self.events = run, run._events
+
+        def poll(self, timeout):
+            ready = self.events.poll(timeout)
+            while self.run is not None and (self.run._process, 1) not in ready:
+                ready = self.events.poll(timeout)
+            if self.run is not None:
+                ready, self.run = [(self.run._process, 1)], None
+            return ready
+
+    run = sandbox.start(["echo", "x"], {"version": 1})
+    run._events = Late(run)
+    try:
+        assert sandbox.conclude(run, True).stdout == "x\n"
+    finally:
+        run.release()
+
+
 def test_explain_says_what_was_weaker():
     text = cordon.result.result_of({**cordon.run(["true"]).document, "enforced": {"memory": {
         "requested": 1, "applied": False, "mechanism": "", "details": "no cgroup\x1b[2J"}}}).explain()
     assert "Weaker than asked: memory was not enforced (no cgroup\\x1b[2J)." in text
+
+
+def test_doctor_between_signals():
+    """A handler of Python's interrupts every wait of the library's: the answers stay what they are."""
+    calm = cordon.doctor("limits")
+    before = signal.signal(signal.SIGALRM, lambda *_: None)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+        found = cordon.doctor("limits")
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert found == calm
 
 
 def test_doctor():

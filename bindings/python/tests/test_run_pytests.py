@@ -1,6 +1,7 @@
 """run_pytests and run_pytests_v2."""
 
 import os
+import shutil
 import textwrap
 
 import cordon
@@ -31,6 +32,24 @@ def test_ok_and_failed(suite):
     assert "1 passed" in result["stdout"] and set(result) == set(cordon.SandboxResultV2.__annotations__)
     failed = cordon.run_pytests_v2(suite("def test_a(): assert 0"))
     assert (failed["status"], failed["rc"]) == ("NONZERO_EXIT", 1)
+
+
+def test_the_working_directory_is_open(suite, tmp_path, site, monkeypatch):
+    """As it is said, also where pytest loads the package's own plugin, whose hook would name the write."""
+    monkeypatch.setenv("PYTHONPATH", str(shutil.copytree(site, tmp_path / ".site")))  # the /tmp inside is another one
+    result = cordon.run_pytests_v2(suite("""
+        from pathlib import Path
+        def test_a(cordon_config): Path("out.txt").write_text("x")
+    """))
+    assert result["status"] == "OK" and (tmp_path / "out.txt").exists(), result
+    assert sorted(p.name for p in tmp_path.iterdir() if p.name[0] not in "._") == ["out.txt", "test_it.py"]
+
+
+def test_what_could_not_be_started_is_named(suite, monkeypatch):
+    monkeypatch.setattr("sys.executable", "/tmp/venv/bin/python")
+    result = cordon.run_pytests_v2(suite("def test_a(): pass"))
+    assert result["status"] == "SPAWN_FAILED" and "/tmp/venv/bin/python" in result["reason"], result["reason"]
+    assert "/tmp/venv/bin/python" in cordon.run_pytests(["test_it.py"])[1]
 
 
 def test_two_runs_are_equal(suite):

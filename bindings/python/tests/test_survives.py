@@ -15,6 +15,7 @@ import time
 import cordon
 import pytest
 from conftest import children
+from cordon._command import Sandbox
 from cordon.sandbox import conclude, start
 
 
@@ -129,6 +130,14 @@ def test_an_interrupt_at_any_moment_of_a_start():
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
     assert not _running(mark)
+
+
+def test_an_interrupt_before_a_start_has_begun(monkeypatch):
+    said = []
+    monkeypatch.setattr(sys, "unraisablehook", said.append)
+    Sandbox.__new__(Sandbox)
+    gc.collect()
+    assert not said
 
 
 def _running(word):
@@ -250,6 +259,28 @@ def test_too_few_descriptors(nothing_left):
     stages = [[errno.EMFILE, "INTERNAL_ERROR", "OK"].index(outcome) for outcome in outcomes]
     assert stages == sorted(stages) and stages[:3] == [0, 0, 0] and stages[-1] > 0, outcomes
     assert cordon.run(["cat"], input=b"x").ok
+
+
+def test_a_root_is_there_until_the_process_is_gone(tmp_path, site):
+    """A thread that nobody waits for is in it when the interpreter ends, and a function of the exit uses it."""
+    host = _host(site, tmp_path, """
+        import atexit
+
+        def last():  # registered before the first finalizer, and so called after it
+            root.write_text("f", "text")
+            print(root.read_text("f"), watch.done, thread.is_alive())
+
+        def follow():
+            for event in watch:
+                pass
+
+        atexit.register(last)
+        root = cordon.Root(".")
+        watch = root.watch("", stability=0)
+        thread = threading.Thread(target=follow, daemon=True)
+        thread.start()
+        """, env={**os.environ, "MALLOC_PERTURB_": "165"})  # what is freed is not what it was
+    assert host.communicate(timeout=30)[0] == "text False True\n" and host.returncode == 0
 
 
 def test_much_in_and_much_out(nothing_left):

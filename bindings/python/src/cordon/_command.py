@@ -22,6 +22,7 @@ _PLACES = (Path(__file__).parent / "_native" / "bin", Path("/usr/local/bin"), Pa
 # The dictionary beneath: asked for them one by one, os.environ decodes each, to be encoded again.
 _OWN_VARIABLES: Mapping[str, str] = getattr(os.environ, "_data", os.environ)
 _DEMAND = "CORDON_REQUIRE_ISOLATION"
+_LEDGER = b',"enforced":'
 _CHUNK = 65536  # all that a pipe holds
 _ENDING = (signal.SIGTERM, signal.SIGINT)  # asked a second time the command ends everything at once
 
@@ -71,6 +72,17 @@ class Report(NamedTuple):
     document: Optional[dict[str, Any]]
     words: str             # for a reader: why there is no document, or why nothing ran
     status: Optional[int]  # with them; minus a signal; None: somebody else in this process has taken it
+    ledger: bytes = b""    # what is missing in the document as `enforced`, not yet read
+
+
+def _cut(line: bytes) -> tuple[bytes, bytes]:
+    """
+    The document without its ledger, and the ledger: two thirds of the text, which few callers look at. What
+    comes before it are strings and numbers, and a string holds no bare quote: the first key of that name is it.
+    """
+    start = line.find(_LEDGER)
+    end = line.find(b',"profile":', start)
+    return (line[:start] + line[end:], line[start + len(_LEDGER):end]) if 0 < start < end else (line, b"")
 
 
 def _read(line: str) -> dict[str, Any]:
@@ -89,11 +101,13 @@ class Sandbox:
     killed. A copy that a fork left in a child touches nothing.
     """
 
+    _report = _process = -1  # there before __init__() has begun, which an interrupt may prevent
+
     def __init__(self, verb: str, options: list[str], documents: Mapping[str, Mapping[str, object]],
                  words: list[bytes], data: Optional[bytes], env: Optional[Mapping[str, str]]) -> None:
         self._owner = os.getpid()
-        self._report = self._process = -1
         self._chunks: list[bytes] = []
+        self._line: Optional[bytes] = None
         self._over = False
         argv: list[Any] = ["cordon", verb, "--json", "--quiet", "--die-with", str(self._owner), *options]
         started: list[int] = []
@@ -147,16 +161,23 @@ class Sandbox:
         """When one is readable step() has something to do."""
         return [self._report, self._process] if self._process >= 0 else [self._report]
 
+    def _ready(self, milliseconds: Optional[int]) -> list[int]:
+        return [descriptor for descriptor, _ in self._events.poll(milliseconds)]
+
     def step(self, wait: bool = False) -> bool:
         """
         Takes what has come; true when all has. That is a line with the document, or the end of the
         command: not the end of the pipe alone, for a fork of this process may hold it open.
         """
-        ready = [descriptor for descriptor, _ in self._events.poll(None if wait and self._process >= 0 else 0)]
+        ready = self._ready(None if wait and self._process >= 0 else 0)
+        if ready == [self._process]:  # it may have written behind the first of the two looks, and ended before the second
+            ready = self._ready(0)
         if self._report in ready:
             chunk = os.read(self._report, _CHUNK)
             self._chunks.append(chunk)
-            self._over = not chunk or (chunk.endswith(b"\n") and self._document() is not None)
+            if chunk.endswith(b"\n"):
+                self._line = self._document()
+            self._over = not chunk or self._line is not None
         else:
             self._over = self._process < 0 or self._process in ready
         return self._over
@@ -176,15 +197,16 @@ class Sandbox:
         """Waits for the result. The command may still be ending: what the caller makes of it is done meanwhile."""
         while not self._over:
             self.step(wait=True)
-        line, text = self._document(), self._text()
+        line, text = self._line, self._text()
         words = text[:len(text) - len(line or b"")].decode(errors="replace")
         if line is None:
             return Report(None, words, self._wait())
-        document = _read(line.decode())
+        rest, ledger = _cut(line)
+        document = _read(rest.decode())
         version = document["cordon"]["version"]
         if not version.startswith(INTERFACE):
             raise LibraryError(f"{program()} has version {version}, this package needs {INTERFACE}x")
-        return Report(document, words, None)
+        return Report(document, words, None, ledger)
 
     def _wait(self) -> Optional[int]:
         if self._process < 0:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+import stat
 import tempfile
 import zlib
 from pathlib import Path
@@ -27,16 +28,24 @@ def _base_temp(artifacts: Path, run: int) -> Path:
     return artifacts / ("_pytest_tmp" if run == 1 else f"_pytest_tmp_{run}")
 
 
-def _lock(path: Path) -> Optional[int]:
-    """A descriptor, if the directory is ours and no run holds it."""
+def _is_marked(fd: int) -> bool:
+    return stat.S_ISREG(os.stat(_MARK, dir_fd=fd, follow_symlinks=False).st_mode)
+
+
+def _lock(path: Path, marked: bool = False) -> Optional[int]:
+    """
+    A descriptor, if the directory is ours and no run holds it. One with a mark is looked at again: another
+    may have swept it before the lock, and its name may be a new run's.
+    """
     try:
         fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError:
         return None
     try:
-        if os.fstat(fd).st_uid == os.geteuid():
+        if os.fstat(fd).st_uid == os.geteuid() and (not marked or _is_marked(fd)):
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return fd
+            if not marked or _is_marked(fd):
+                return fd
     except OSError:
         pass
     os.close(fd)
@@ -52,9 +61,9 @@ def _sweep(parent: Path, prefix: str) -> None:
     """What runs left that nobody holds any more."""
     for name in os.listdir(parent):
         path = parent / name
-        if not name.startswith(prefix) or not (path / _MARK).is_file():
+        if not name.startswith(prefix):
             continue
-        fd = _lock(path)
+        fd = _lock(path, marked=True)
         if fd is None:
             continue
         if prefix == _PREFIX and _run_of(name):

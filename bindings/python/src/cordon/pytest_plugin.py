@@ -122,7 +122,10 @@ def pytest_configure(config: pytest.Config) -> None:
 def _wanted(config: pytest.Config) -> bool:
     """A session that a test starts in this process is looked after by the one that is there."""
     option = config.getoption("--cordon-guard")
-    return WriteHook.watching is None and (config.getini("cordon_guard") if option is None else option == "on")
+    try:
+        return WriteHook.watching is None and (config.getini("cordon_guard") if option is None else option == "on")
+    except ValueError as e:
+        raise pytest.UsageError(f"cordon_guard in pytest's configuration is on or off: {e}") from None
 
 
 def _settings(root: Path) -> dict[str, Any]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import binascii
+import json
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Mapping, Optional, Type, TypedDict, TypeVar
+from typing import Any, Callable, Dict, List, Mapping, Optional, Type, TypedDict, TypeVar, cast
 
 
 class SandboxResultV2(TypedDict):
@@ -117,12 +118,14 @@ class Result:
 
     def explain(self) -> str:
         """In plain words: what happened, what was blocked, what was weaker than asked."""
-        command = " ".join(self.cmd) or "nothing"
-        lines = [f"`{_printable(command)}` {self._story()}, after {self.duration_ms / 1000:.1f} s."]
+        what = f"module `{self.module_id}`" if self.module_id else f"`{_printable(' '.join(self.cmd) or 'nothing')}`"
+        lines = [f"{what} {self._story()}, after {self.duration_ms / 1000:.1f} s."]
         if self.refusal:
             lines.append("Reason: " + "\n".join(_printable(line) for line in self.refusal.splitlines()))
         elif self.reason:
             lines.append(f"Reason: {_printable(self.reason)}")
+        if self.module_id and not self.ok and self.stderr.strip():
+            lines.append(f"It said: {_printable(self.stderr.strip().splitlines()[-1])}")
         for name, entry in self.enforced.items():
             if entry.missing and self.exit:  # else nothing ran
                 lines.append(f"Weaker than asked: {name} was not enforced ({_printable(entry.details)}).")
@@ -146,9 +149,6 @@ class Result:
         return _STORIES.get(self.status, f"ended with the status {self.status}")
 
 
-# Fields that have the name of the document's.
-_SAME = ("version", "status", "rc", "reason", "stdout", "stderr", "duration_ms", "cmd", "profile", "backend", "exit",
-         "stdout_bytes", "stderr_bytes", "stdout_truncated", "stderr_truncated", "warnings", "cordon")
 _Made = TypeVar("_Made")
 
 
@@ -176,21 +176,60 @@ def _made(kind: Type[_Made], values: Mapping[str, Any]) -> _Made:
     return made
 
 
-def result_of(document: Dict[str, Any], refusal: str = "") -> Result:
-    """The dataclass of a result document."""
+class _Late:
+    """A field that is made when somebody asks for it. What is in the object itself comes first."""
+
+    def __init__(self, name: str, make: Callable[[Result], Any]) -> None:
+        self._name, self._make = name, make
+
+    def __get__(self, result: Optional[Result], _: object) -> Any:
+        if result is None:
+            raise AttributeError(self._name)
+        return result.__dict__.setdefault(self._name, self._make(result))  # the same one for every thread
+
+
+def _document(result: Result) -> Dict[str, Any]:
+    """With the ledger in its place."""
+    rest, ledger = result.__dict__["_parts"]
+    if not ledger:
+        return cast(Dict[str, Any], rest)
+    whole = {}
+    for name, value in rest.items():
+        if name == "profile":
+            whole["enforced"] = json.loads(ledger)
+        whole[name] = value
+    return whole
+
+
+def _enforced(result: Result) -> Dict[str, Enforcement]:
+    return {name: _made(Enforcement, entry) for name, entry in result.document["enforced"].items()}
+
+
+# Behind the dataclass's back, which would take them for defaults.
+setattr(Result, "document", _Late("document", _document))
+setattr(Result, "enforced", _Late("enforced", _enforced))
+
+
+def result_of(document: Dict[str, Any], refusal: str = "", ledger: bytes = b"") -> Result:
+    """The dataclass of a result document, the ledger of which may be beside it."""
     d = document
-    values = {name: d[name] for name in _SAME}
-    values.update(
-        trace_id=d["traceId"], value=d.get("value"), module_id=d.get("module_id"),
-        enforced={name: _made(Enforcement, entry) for name, entry in d["enforced"].items()},
-        usage=_made(Usage, d["usage"]), violations=[_made(Violation, v) for v in d["violations"]],
-        stdout_data=_stream(d, "stdout"), stderr_data=_stream(d, "stderr"), document=d, refusal=refusal)
-    return _made(Result, values)
+    made = object.__new__(Result)
+    object.__setattr__(made, "__dict__", {
+        "version": d["version"], "status": d["status"], "rc": d["rc"], "reason": d["reason"],
+        "stdout": d["stdout"], "stderr": d["stderr"], "duration_ms": d["duration_ms"], "cmd": d["cmd"],
+        "trace_id": d["traceId"], "profile": d["profile"], "backend": d["backend"], "exit": d["exit"],
+        "stdout_bytes": d["stdout_bytes"], "stderr_bytes": d["stderr_bytes"],
+        "stdout_truncated": d["stdout_truncated"], "stderr_truncated": d["stderr_truncated"],
+        "usage": _made(Usage, d["usage"]), "violations": [_made(Violation, v) for v in d["violations"]],
+        "warnings": d["warnings"], "cordon": d["cordon"], "value": d.get("value"), "module_id": d.get("module_id"),
+        "stdout_data": _stream(d, "stdout"), "stderr_data": _stream(d, "stderr"), "refusal": refusal,
+        "_parts": (d, ledger)})
+    return made
 
 
 def v2_of(result: Result) -> SandboxResultV2:
-    """The same in the shape of `run_pytests_v2`."""
+    """The same in the shape of `run_pytests_v2`; if nothing ran, with the words that say why and what to do."""
     return SandboxResultV2(
-        version=result.version, status=result.status, rc=result.rc, reason=result.reason,
+        version=result.version, status=result.status, rc=result.rc, reason=result.refusal or result.reason,
         stdout=result.stdout, stderr=result.stderr, duration_ms=result.duration_ms, cmd=result.cmd,
         traceId=result.trace_id, enforced=result.document["enforced"])

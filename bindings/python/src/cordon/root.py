@@ -148,6 +148,15 @@ def _raise(error: native.Error) -> None:
     raise raised
 
 
+def _content(data: native.Data) -> bytes:
+    """A copy. string_at() counts with an int, and would give the rest of a division by its range."""
+    if not data.data:
+        return b""
+    if data.len < 1 << 31:
+        return ctypes.string_at(data.data, data.len)
+    return bytes((ctypes.c_char * data.len).from_address(data.data))
+
+
 def _stat_of(raw: native.Stat) -> Stat:
     return Stat(raw.mode, raw.ino, raw.dev, raw.nlink, raw.uid, raw.gid, raw.size, raw.blksize,
                 raw.blocks, raw.rdev, raw.atime_ms / 1000, raw.mtime_ms / 1000, raw.ctime_ms / 1000,
@@ -180,6 +189,7 @@ class _Handle:
         self._pointer = pointer
         self._inside: set[object] = set()  # of a set each change is one step, for threads and signals
         self._free = weakref.finalize(owner, free, pointer)
+        self._free.atexit = False  # threads that nobody waits for may be in it until the process is gone
 
     @contextlib.contextmanager
     def entered(self) -> Iterator[Optional[int]]:
@@ -244,7 +254,7 @@ class Watch:
         if got == 0:
             return None
         try:
-            patch = ctypes.string_at(raw.patch.data, raw.patch.len).decode() if raw.patch.data else None
+            patch = _content(raw.patch).decode() if raw.patch.data else None
             return Event(_text(raw.event), _text(raw.name), _stat_of(raw.stat) if raw.has_stat else None, patch)
         finally:
             lib.cordon_root_event_free(ctypes.byref(raw))
@@ -342,7 +352,7 @@ class Root:
         out = native.Data()
         self._call(function, *arguments, ctypes.byref(out))
         try:
-            return ctypes.string_at(out.data, out.len) if out.data else b""
+            return _content(out)
         finally:
             library().cordon_root_data_free(ctypes.byref(out))
 
@@ -537,8 +547,7 @@ class Root:
         out = native.ToolResult()
         self._call("tool", _bytes(name), strings(words), len(words), ctypes.byref(asked), ctypes.byref(out))
         try:
-            stdout, stderr = (ctypes.string_at(d.data, d.len) if d.data else b"" for d in (out.out, out.err))
-            return Tool(stdout, stderr, out.code, out.truncated)
+            return Tool(_content(out.out), _content(out.err), out.code, out.truncated)
         finally:
             library().cordon_root_tool_result_free(ctypes.byref(out))
 

@@ -47,7 +47,7 @@ def refusal(report: Report) -> str:
 
 def result_from(report: Report, document: dict[str, Any]) -> Result:
     """If nothing ran, with the command's words for that."""
-    return result_of(document, refusal(report) if document["exit"] is None else "")
+    return result_of(document, refusal(report) if document["exit"] is None else "", report.ledger)
 
 
 def conclude(sandbox: Sandbox, check: bool) -> Result:
