@@ -1,3 +1,4 @@
+import contextlib
 import ctypes
 import os
 import pathlib
@@ -83,6 +84,12 @@ def refuse():
 def pytest_configure(config):
     if not os.path.exists(support.BIN):
         raise pytest.UsageError(f"{support.BIN} is missing: run make first")
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_protocol(item):
+    with support.MACHINE.shared(), support.MACHINE.alone() if item.get_closest_marker("alone") else contextlib.nullcontext():
+        yield
 
 
 def pytest_collection_modifyitems(config, items):

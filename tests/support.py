@@ -6,6 +6,7 @@ proves nothing), then fails inside with the errno that the layer gives.
 import contextlib
 import ctypes
 import dataclasses
+import fcntl
 import functools
 import json
 import os
@@ -15,6 +16,7 @@ import re
 import secrets
 import shutil
 import subprocess
+import tempfile
 import time
 
 import jsonschema
@@ -146,10 +148,10 @@ def check_document(doc):
     assert sorted(doc["enforced"]) == sorted(CAPABILITIES)
 
 
-def cordon(*args, stdin=None, env=None, binary=None, timeout=90, cwd=None, pass_fds=(), **kw):
+def cordon(*args, stdin=None, env=None, binary=None, timeout=90, cwd=None, pass_fds=(), wrap=(), **kw):
     """Runs the program as it is; a run that does not end in `timeout` is an error."""
     extra = EXTRA if args[:1] == ("run",) else []
-    argv = [*PREFIX, binary or BIN, *map(str, args[:1]), *extra, *map(str, args[1:])]
+    argv = [*PREFIX, *wrap, binary or BIN, *map(str, args[:1]), *extra, *map(str, args[1:])]
     start = time.monotonic()
     if stdin is None:
         kw.setdefault("stdin", subprocess.DEVNULL)
@@ -239,26 +241,47 @@ def pids_with(word):
     return pids
 
 
-def ancestors(pid):
-    """The processes above `pid`, the nearest first."""
-    while pid > 1:
-        try:
-            with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as f:
-                pid = int(f.read().rpartition(")")[2].split()[1])
-        except OSError:
+class Machine:
+    """Two workers of pytest share it test by test; who looks at all that is on it has it alone."""
+
+    def __init__(self):
+        run = os.environ.get("PYTEST_XDIST_TESTRUNUID")
+        self.locks = run and [os.open(f"{tempfile.gettempdir()}/pytest-{run}.{name}",
+                                      os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600) for name in ("queue", "room")]
+
+    def _enter(self, how):
+        queue, room = self.locks
+        fcntl.flock(room, fcntl.LOCK_UN)
+        fcntl.flock(queue, fcntl.LOCK_EX)  # or a worker that is always in would let nobody be alone
+        fcntl.flock(room, how)
+        fcntl.flock(queue, fcntl.LOCK_UN)
+
+    @contextlib.contextmanager
+    def shared(self):
+        """For the time of a test."""
+        if not self.locks:
+            yield
             return
-        yield pid
+        self._enter(fcntl.LOCK_SH)
+        try:
+            yield
+        finally:
+            fcntl.flock(self.locks[1], fcntl.LOCK_UN)
+
+    @contextlib.contextmanager
+    def alone(self):
+        """For a part of a test."""
+        if not self.locks:
+            yield
+            return
+        self._enter(fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            self._enter(fcntl.LOCK_SH)
 
 
-def of_another_test(pid):
-    """Whether a test beside this one (same parent, as the workers of pytest have) still holds the process.
-
-    What somebody has left behind is the first process's, or that of a subreaper further up.
-    """
-    me = os.getpid()
-    above = [pid, *ancestors(pid)]
-    return me not in above and os.getppid() in above[1:] and \
-        above[above.index(os.getppid()) - 1] != pid
+MACHINE = Machine()
 
 
 def own_processes():
@@ -280,12 +303,12 @@ def own_processes():
                 mine = status["Name"].strip() in (os.path.basename(BIN),
                                                   os.path.basename(TEST_BIN)) and \
                     int(status["Uid"].split()[0]) == os.getuid()
-            if mine and not of_another_test(int(pid)):
+            if mine:
                 seen.add(int(pid))
     return seen
 
 
-def eventually(check, seconds=5.0):
+def eventually(check, seconds=20.0):
     """Waits until check() is true: for what other processes do in their own time."""
     end = time.monotonic() + seconds
     while True:
@@ -321,6 +344,21 @@ def cgroups():
     return seen
 
 
+def inhabited(cgroup):
+    with contextlib.suppress(OSError), open(os.path.join(cgroup, "cgroup.procs"), encoding="ascii") as f:
+        return f.read() != ""
+    return False
+
+
+def swept():
+    """What a killed supervisor leaves of cgroups is the next run's to sweep, once nobody is in them.
+
+    Who gives up its namespaces has no name any more, and still is in its cgroup.
+    """
+    return eventually(lambda: not any(map(inhabited, cgroups()))) and subprocess.run(
+        [BIN, "run", "--", "true"], env=ENV, stdin=subprocess.DEVNULL, check=False).returncode == 0
+
+
 def temp_files():
     """Entries of the places for temporary files that belong to us, without those of tests."""
     seen = set()
@@ -346,18 +384,19 @@ def nothing_left(word=None):
     def ours(paths):
         return {p for p in paths if re.search(r"/\.?cordon-(posix-)?[0-9a-f]+(-[0-9a-f]+)?$", p)}
 
-    before = (mounts(), cgroups(), ours(temp_files()), own_processes())
-    yield
+    with MACHINE.alone():
+        before = (mounts(), cgroups(), ours(temp_files()), own_processes())
+        yield
 
-    def left():
-        alive = own_processes() - before[3] | set(pids_with(word) if word else [])
-        alive = {f"pid {pid}" for pid in alive}
-        return (mounts() - before[0] | cgroups() - before[1]
-                | ours(temp_files()) - before[2] | alive)
+        def left():
+            alive = own_processes() - before[3] | set(pids_with(word) if word else [])
+            alive = {f"pid {pid}" for pid in alive}
+            return (mounts() - before[0] | cgroups() - before[1]
+                    | ours(temp_files()) - before[2] | alive)
 
-    eventually(lambda: not left(), 8.0)
-    rest = left()
-    assert not rest, f"left behind: {sorted(rest)}"
+        eventually(lambda: not left())
+        rest = left()
+        assert not rest, f"left behind: {sorted(rest)}"
 
 
 def listener_of(pid):

@@ -14,7 +14,7 @@ import tempfile
 import pytest
 
 from support import (BIN, ENV, HERE, PRELUDE, PYTHON, ROOT, TEST_BIN, cordon, eventually, marker,
-                     nothing_left, pids_with, run)
+                     nothing_left, pids_with, run, swept)
 
 BACKENDS = ["native", "bwrap", "posix", "none"]
 PARTIAL = ["--allow-partial", "--quiet"]
@@ -143,7 +143,7 @@ def test_i12_the_caller_dies_and_everything_with_it(backend):
             assert p.stdout.readline() == b"up\n" and pids_with(word)
             p.kill()
         assert eventually(lambda: not pids_with(word))
-        assert cordon("run", "--", "true").rc == 0  # the next run sweeps away what is left of cgroups
+        assert swept()
 
 
 @pytest.mark.parametrize("backend", ["posix", "bwrap"])
@@ -370,6 +370,7 @@ def test_dry_run_shows_the_plan_of_the_backend(backend, place):
     assert not (place / "ran").exists()
 
 
+@pytest.mark.alone
 def test_dry_run_shows_the_second_tier(without_userns):
     p = subprocess.run([*without_userns, BIN, "run", *PARTIAL, "--dry-run", "--", "echo", "ran"], env=ENV,
                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)

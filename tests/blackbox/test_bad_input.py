@@ -229,16 +229,37 @@ def test_the_release_program_has_no_test_switches():
 def test_the_remedies_of_likely_mistakes(place):
     (place / "p").write_text('{"version": 1, "nett": "none"}')
     (place / "tool").write_text("#!/bin/sh\n")
-    (place / "tool").chmod(0o755)
+    (place / "venv/bin").mkdir(parents=True)
+    (place / "venv/pyvenv.cfg").touch()
+    (place / "venv/bin/python").symlink_to("/usr/bin/python3")
+    (place / "mine").mkdir()
+    (place / "mine/entry").write_text(f"#!{place}/venv/bin/python\nprint('ran')\n")
+    for name in ("tool", "mine/entry"):
+        (place / name).chmod(0o755)
     for words, remedy, status in (
             (("--policy", "p", "--", "true"), "'p#/nett': 1:16", 2),
             (("--within", "p", "--", "true"), "'p#/nett': 1:16", 2),
             (("--ro", "tool:tool", "--", "true"), "as in --ro data:/data", 2),
             (("--", "true --help"), "sh -c '...'", 127),
+            (("--work", "tool", "--", "true"), "--work takes a directory", 2),
+            (("--work", "nope", "--", "true"), "create it first\n", 2),
+            (("--hide", "/usr/bin/git", "--", "git"), "(--hide) names it", 127),
             (("--", "./tool"), "--ro ./tool:/tool would show", 127)):
         refused(cordon("run", *words, cwd=place), remedy, status=status)
+    refused(cordon("run", "--work", ".", "--", "./entry", cwd=place / "mine"), f"--ro {place}/venv would show it\n", status=127)
+    r = cordon("run", "--work", ".", "--ro", place / "venv", "--", "./entry", cwd=place / "mine")
+    assert (r.rc, r.out) == (0, b"ran\n"), r.told()
     r = cordon("run", "--ro", "./tool:/tool", "--", "/tool", cwd=place)
     assert (r.rc, r.err) == (0, b"")
+
+
+@pytest.mark.parametrize("theirs, ours", [
+    ("--ro-bind", "--ro"), ("--die-with-parent", "--die-with"), ("--rlimit_as", "--mem"), ("--rlimit-nproc", "--pids"),
+    ("--private", "--work"), ("--unshare-net", "--net"), ("--wal", "--wall"), ("--polciy", "--policy"),
+    ("--noroot", None), ("--proc", None), ("--frob", None)])
+def test_words_of_other_sandboxes_and_slips(theirs, ours):
+    remedy = f"did you mean {ours}?" if ours else "see --help for all options"
+    refused(cordon("run", theirs, "x", "--", "true"), f"'{theirs}'", remedy)
 
 
 @pytest.mark.parametrize("command", ["run", "test", "audit", "call", "fs", "policy", "doctor"])

@@ -325,7 +325,7 @@ def test_the_exit_codes_of_apcore(modules, place):
 
 @pytest.mark.parametrize("args", [["a.echo", "more"], [], ["--tty", "a.echo"], ["--format", "text", "a.echo"],
                                   ["--progress", "a.echo"], ["--no-such", "a.echo"], ["--exit", "fast", "a.echo"],
-                                  ["--", "a.echo"]])
+                                  ["--", "a.echo", "more"], ["--"]])
 def test_usage(modules, args):
     modules.add("a.echo", ECHO)
     r = modules.call(*args)
@@ -336,6 +336,7 @@ def test_an_option_behind_the_id_says_where_it_belongs(modules):
     modules.add("a.echo", ECHO)
     r = modules.call("a.echo", "--json")
     assert r.rc == 2 and b"'--json': options stand before the id" in r.err, r.told()
+    assert modules.call("--", "a.echo").rc == 0
 
 
 def test_a_dry_run_calls_nothing(modules, place):

@@ -188,7 +188,7 @@ def test_i12_sandbox_dies_with_the_parent():
         assert eventually(inner), "the payload never started"
         p.send_signal(signal.SIGKILL)
         p.wait()
-    assert eventually(lambda: not pids_with(word), 3)
+    assert eventually(lambda: not pids_with(word))
 
 
 def test_i13_new_session():

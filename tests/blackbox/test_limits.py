@@ -343,11 +343,12 @@ def test_a_bind_that_may_be_missing_does_not_take_tmp_out_of_the_sum(place):
     assert (r.doc["status"], r.doc["enforced"]["memory"]["mechanism"]) == ("MEM_LIMIT", "watcher"), r.told()
 
 
-def test_memory_counts_once_while_a_program_is_started(probes):
-    """A child of vfork() lives in the memory of its parent until it executes something."""
-    r = run("--mem", "96M", "--ro", f"{probes}:/probes", "--", "/probes/vforks", **SAMPLED)
+@pytest.mark.parametrize("children", [("1", "500000"), ("2000", "300")], ids=["one", "many"])
+def test_memory_counts_once_while_a_program_is_started(probes, children):
+    """A child of vfork() lives in the memory of its parent until it executes something; some end while they are looked at."""
+    r = run("--mem", "40M", "--ro", f"{probes}:/probes", "--", "/probes/vforks", *children, **SAMPLED)
     assert (r.text, r.doc["enforced"]["memory"]["mechanism"]) == ("went on\n", "watcher"), r.told()
-    r = run("--mem", "48M", "--ro", f"{probes}:/probes", "--", "/probes/vforks", **SAMPLED)
+    r = run("--mem", "20M", "--ro", f"{probes}:/probes", "--", "/probes/vforks", *children, **SAMPLED)
     assert r.doc["status"] == "MEM_LIMIT", r.told()
 
 

@@ -90,7 +90,7 @@ os.execvp('sleep', ['sleep', '{mark}'])"""
         try:
             assert eventually(runs, 50)
             p.send_signal(signal.SIGTERM)
-            assert eventually(lambda: not runs(), 8), "the supervisor waits for a reader"
+            assert eventually(lambda: not runs()), "the supervisor waits for a reader"
             err = p.stderr.read()
             assert p.wait(20) == 128 + signal.SIGTERM
         finally:
@@ -113,9 +113,9 @@ def test_a_stuck_reader_of_a_summary(place):
     with subprocess.Popen([BIN, "test", "--root", place, "--result", place / "tests/r.json", "--", "sh", "-c", script],
                           env=ENV, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE) as p:
         try:
-            assert eventually(lambda: is_full(p.stderr), 20)
+            assert eventually(lambda: is_full(p.stderr))
             p.send_signal(signal.SIGTERM)  # no more patience with what the command wrote
-            assert eventually((place / "tests/r.json").exists, 10), "the summary came first"
+            assert eventually((place / "tests/r.json").exists), "the summary came first"
             with pytest.raises(subprocess.TimeoutExpired):
                 p.wait(0.5)
             p.send_signal(signal.SIGTERM)

@@ -271,7 +271,7 @@ def test_processes():
     word = marker()
     r = attack(DAEMON.format(word=word), partial=False)
     assert said(r) == "won" and r.doc["enforced"]["processes"]["applied"] is True
-    assert eventually(lambda: not pids_with(word), 3)
+    assert eventually(lambda: not pids_with(word))
     r = attack(DAEMON.format(word=word), off="processes", partial=False)
     assert r.rc == 125 and not pids_with(word)
     word = marker()

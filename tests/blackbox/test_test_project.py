@@ -98,6 +98,21 @@ def test_what_tools_keep_at_home_stays_readable(project):
     assert "GOMODCACHE=/own\n" in text and "RUSTUP_HOME" not in text and f"HOME={home}\n" not in text
 
 
+def test_variables_that_the_caller_sets_are_not_replaced(project):
+    (project / "src/.cargo").mkdir()
+    options = ["--setenv", "TMPDIR=/own", "--setenv", "GOCACHE=", "--setenv", "CARGO_HOME=/own"]
+    text = run_test(project, *options, "--", "env", code=0, env={"HOME": str(project / "src")}).text
+    assert "\nTMPDIR=/own\n" in f"\n{text}" and "\nGOCACHE=\n" in text and "\nCARGO_HOME=/own\n" in text
+    assert "\nTMP=/" in f"\n{text}" and "/own" not in text.split("\nTMP=")[1].split("\n")[0]
+    (project / "tests/test_a.py").write_text(
+        "import os, program\ndef test_a(): assert os.environ['PYTHONPATH'] == 'src'\n")
+    r = run_test(project, "--setenv", "PYTHONPATH=src", "--", *PYTEST, code=0, env={"PYTHONPATH": "/elsewhere"})
+    assert b"1 passed" in r.out, r.told()
+    (project / "p.json").write_text('{"version": 1, "extends": "stage", "fs": {"mode": "guard"}, "net": "host"}')
+    text = run_test(project, "--policy", "p.json", "--", "env", code=0).text
+    assert "_isolation_workspace_1/home\n" in text.split("HOME=")[1], text  # not what that profile has
+
+
 def test_t19_the_usual_place_for_temporary_files(project):
     raw = "import os, tempfile\nfor k in ('TMPDIR', 'TMP', 'TEMP'): os.environ.pop(k)\n"
     r = document(project, *python(raw + "open(tempfile.gettempdir() + '/x-of-mine', 'w')\n"))

@@ -1,5 +1,6 @@
 """`cordon test`: what is said of a violation (T9, T10), on the terminal and on the page."""
 import html.parser
+import json
 import re
 import shutil
 import subprocess
@@ -24,6 +25,10 @@ def test_t9_and_t10_the_words(project):
     assert text.count("TEST_SANDBOX_VIOLATION") == 1
     r = run_test(project, *python("open('src/out.txt', 'w')"), code=1)
     assert f'{FIX}, or add "src" to "writable" in cordon.json' in r.err.decode()
+    for place in (".git", "src/vendored/.git"):
+        (project / place).mkdir(parents=True, exist_ok=True)
+        r = run_test(project, *python(f"open('{place}/index.lock', 'w')"), code=1)
+        assert f"{FIX}, for example in a clone that the test makes there\n" in r.err.decode()
     r = run_test(project, *python("open('/tmp/x-of-mine', 'w')"), code=1)
     assert f"{FIX}, or allow its directory with --rw DIR" in r.err.decode()
 
@@ -60,6 +65,17 @@ def test_hostile_names_are_escaped(project):
     act = "import os\ntry: os.mkdir('a\\x1b[31m\\nb')\nexcept OSError: pass"
     r = run_test(project, *python(act), code=1)
     assert b"\033" not in r.err and b"a\\x1b[31m\\nb" in r.err
+
+
+def test_names_of_a_strangers_project_are_escaped(project):
+    """A look at what would run must not be drawn over by what would run."""
+    (project / "cordon.json").write_text(json.dumps(
+        {"test": {"writable": ["un\x1b[31mit"], "command": ["sh", "-c", "echo >config.toml; : \x1b[2K\r"]}}))
+    r = run_test(project, "--dry-run", code=0)
+    assert b"\033" not in r.out + r.err and b"\r" not in r.out and b"un\\x1b[31mit/artifacts" in r.out, r.told()
+    r = run_test(project, code=1)
+    assert b"\033" not in r.err and b"write under un\\x1b[31mit/ " in r.err and b"cordon: kept /" in r.err, r.told()
+
 
 # --- the page --------------------------------------------------------------------------------------
 
@@ -175,6 +191,15 @@ def test_the_page_in_a_browser(suite):
 def test_a_report_that_cannot_be_written(project):
     r = run_test(project, "--report", "missing/dir/r.html", "--", "touch", "tests/ran", code=2)
     assert b"missing/dir/r.html" in r.err and not (project / "tests/ran").exists()
+
+
+@pytest.mark.parametrize("other", ["--result", "--stdout-file", "--stderr-file"])
+def test_a_report_is_a_file_of_its_own(project, other):
+    """The later of both would replace the other, without a word."""
+    r = run_test(project, "--report", "tests/f", other, "tests/../tests/f", "--", "touch", "tests/ran", code=2)
+    assert b"'--report': another option names the same file" in r.err and not (project / "tests/ran").exists()
+    run_test(project, "--report", "tests/f", other, "tests/g", "--", "true", code=0)
+    assert b"<html" in (project / "tests/f").read_bytes() and (project / "tests/g").exists()
 
 
 def test_the_report_lands_where_it_was_asked_for(project, place):

@@ -225,6 +225,24 @@ def test_cargo_test(project):
     caught(project, ["cargo", "test", "--offline"], test, {k: os.environ[k] for k in ("PATH", "HOME")})
 
 
+@needs("git")
+def test_a_look_at_the_repository_is_no_violation(project):
+    """It would refresh the index by the way, and goes on where it cannot; a change of it is named."""
+    own = {**support.ENV, "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}
+    for words in (["init", "-q"], ["add", "."],
+                  ["-c", "user.name=x", "-c", "user.email=x@example.org", "commit", "-q", "-m", "x"]):
+        subprocess.run(["git", *words], cwd=project, env=own, check=True)
+    os.utime(project / "config.toml")  # so that the index is to be refreshed
+    look = ["--", "git", "status", "--porcelain"]
+    r = document(project, *look, code=0)
+    assert r.doc["violations"] == [], r.told()
+    lock = f"{project}/.git/index.lock"
+    r = document(project, "--setenv", "GIT_OPTIONAL_LOCKS=1", *look)
+    assert {v["path"] for v in r.doc["violations"]} == {lock}, r.told()
+    r = document(project, "--", "sh", "-c", "git rm -q --cached config.toml || true", code=1)
+    assert lock in [v["path"] for v in r.doc["violations"]], r.told()
+
+
 def test_locks_of_cargo_are_no_violation(project, place):
     """Outside of the project it cannot take them, and goes on."""
     elsewhere = place.parent / f"{place.name}-elsewhere"

@@ -20,6 +20,17 @@ def test_a_clean_run_leaves_nothing(project):
     assert not (project / "tests").exists()  # made for the run, and gone with it
 
 
+def test_directories_that_a_suite_closes_are_removed(project):
+    """As go does in its cache of modules, and tests that ask for EACCES; outside, nobody but root could."""
+    act = ("mkdir -p $HOME/go/mod $TMPDIR/a/b; touch $HOME/go/mod/x $TMPDIR/a/b/y\n"
+           "chmod 555 $HOME/go/mod; chmod 0 $TMPDIR/a/b; chmod 100 $TMPDIR/a; exit {}")
+    run_test(project, "--", "sh", "-c", act.format(0), code=0)
+    assert not (project / "tests/artifacts").exists()
+    run_test(project, "--", "sh", "-c", act.format(3), code=3)  # kept, and then swept
+    run_test(project, "--", "true", code=0)
+    assert not (project / "tests/artifacts").exists()
+
+
 def test_what_a_failed_run_leaves_goes_with_the_next(project):
     r = run_test(project, "--", "sh", "-c", "echo x >$TMPDIR/y; exit 1", code=1)
     kept = project / "tests/artifacts/_isolation_workspace_1"
@@ -85,6 +96,48 @@ def test_two_runs_at_once(project):
     assert artifacts(project) == []
 
 
+def held(project, wrap=(), **kw):
+    p = subprocess.Popen([*wrap, support.BIN, "test", "--", "sh", "-c", "echo ready; read line"], cwd=project, env=support.ENV,
+                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, **kw)
+    assert p.stdout.readline() == b"ready\n"
+    return p
+
+
+def stopped_while_it_sweeps(project, command):
+    """A run that has begun to remove what another left, and not ended; None: it was too quick."""
+    base, left = project / "tests/artifacts/_pytest_tmp", project / "tests/artifacts/_isolation_workspace_1"
+    for i in range(1000):
+        (base / str(i)).mkdir(parents=True)
+    left.mkdir()
+    (left / ".cordon-workspace").touch()
+    p = subprocess.Popen([support.BIN, "test", "--quiet", "--", *command], cwd=project, env=support.ENV,
+                         stdin=subprocess.DEVNULL)
+    try:
+        while len(os.listdir(base)) == 1000:
+            pass
+        p.send_signal(signal.SIGSTOP)
+        if os.listdir(base):
+            return p
+    except FileNotFoundError:
+        pass
+    p.send_signal(signal.SIGCONT)
+    p.wait()
+    return None
+
+
+def test_a_run_does_not_sweep_what_another_has_swept_and_taken(project):
+    slow = next(filter(None, (stopped_while_it_sweeps(project, ["true"]) for _ in range(20))))
+    try:
+        other = held(project)
+    finally:
+        slow.send_signal(signal.SIGCONT)
+    assert slow.wait() == 0
+    place = next((project / "tests/artifacts").glob("_isolation_workspace_*"))
+    assert {"home", "tmp", "config_overrides.toml"} <= {p.name for p in place.iterdir()}
+    other.communicate(b"\n")
+    assert other.returncode == 0 and artifacts(project) == []
+
+
 def test_a_killed_run_is_swept_by_the_next(project):
     p = subprocess.Popen([support.BIN, "test", "--", "sh", "-c", "echo ready; sleep 60"], cwd=project,
                          env=support.ENV, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
@@ -94,13 +147,6 @@ def test_a_killed_run_is_swept_by_the_next(project):
     p.stdout.close()
     assert artifacts(project) == [".gitignore", "_isolation_workspace_1"]
     assert support.eventually(lambda: run_test(project, "--", "true").rc == 0 and artifacts(project) == [])
-
-
-def held(project, **kw):
-    p = subprocess.Popen([support.BIN, "test", "--", "sh", "-c", "echo ready; read line"], cwd=project, env=support.ENV,
-                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, **kw)
-    assert p.stdout.readline() == b"ready\n"
-    return p
 
 
 def test_a_killed_run_is_swept_also_behind_a_gap(project):
@@ -121,6 +167,28 @@ def test_a_run_that_cannot_remove_all_leaves_it_to_the_next(project):
         assert not place.exists() or (place / ".cordon-workspace").exists(), (most, list(place.iterdir()))
     run_test(project, "--", "true", code=0)
     assert artifacts(project) == []
+
+
+@pytest.mark.parametrize("errno", ["ENOLCK", "EOPNOTSUPP", "EAGAIN"])
+def test_a_file_system_without_locks(project, deny, errno):
+    """Runs beside each other keep their places, whether they can lock or not; what is over is swept."""
+    unlocked = deny(errno, "flock")
+    first, second = held(project, unlocked), held(project)
+    places = ["_isolation_workspace_1", "_isolation_workspace_2"]
+    for wrap in (unlocked, []):  # would sweep what nobody holds
+        assert run_test(project, "--", "true", wrap=wrap).rc == 0
+        assert artifacts(project) == [".gitignore", *places]
+        for name in places:
+            assert {"home", "tmp"} <= {p.name for p in (project / "tests/artifacts" / name).iterdir()}
+    for p in (first, second):
+        p.communicate(b"\n")
+        assert p.returncode == 0
+    assert artifacts(project) == []
+    for wrap in (unlocked, []):  # kept until the next run, as is said
+        r = run_test(project, "--", "false", wrap=unlocked, code=1)
+        assert b"kept" in r.err and artifacts(project) == [".gitignore", places[0]]
+        run_test(project, "--", "true", wrap=wrap, code=0)
+        assert artifacts(project) == []
 
 
 def test_pytest_does_not_look_into_workspaces(project):

@@ -21,7 +21,7 @@ def test_refused_by_name_without_allow_partial(refusing):
 
 
 @pytest.mark.parametrize("spec", ["newuser=EPERM", "newuser=EACCES", "newuser=ENOSPC", "newuser=EUSERS",
-                                  "newuser=ENOSYS", "clone3=EPERM", "fsopen=EACCES", "mount=EPERM",
+                                  "newuser=ENOSYS", "newuser=EINVAL", "clone3=EPERM", "fsopen=EACCES", "mount=EPERM",
                                   "pivot_root=EPERM", "unshare=EPERM"])
 def test_every_refusal_is_met_by_doing(refuse, spec):
     """Whichever step is refused: nothing of the caller's input is lost, and the step is named."""
@@ -32,6 +32,11 @@ def test_every_refusal_is_met_by_doing(refuse, spec):
     name = spec.split("=")[1]
     assert any("user namespaces" in w and name in w for w in r.doc["warnings"]), r.doc["warnings"]
     missing(r, "filesystem")
+
+
+def test_a_kernel_that_was_built_without_them(refuse):
+    r = cordon([refuse, "newuser=EINVAL", "--"], "--", "echo", "ran")
+    assert r.rc == 125 and b"CONFIG_USER_NS" in r.err and b"--allow-partial" in r.err, r.told()
 
 
 def test_another_failure_is_no_refusal(refuse):
@@ -132,6 +137,7 @@ def test_attacks_work_where_the_layer_is_off(mine):
     assert r.answer == [100, "ok"]
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("umask", [0o022, 0o077])
 def test_root_becomes_somebody_else(refuse, umask):
     if not ROOT:

@@ -20,7 +20,7 @@ if os.fork() == 0:
     for s in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT): signal.signal(s, signal.SIG_IGN)
     if os.fork() == 0:
         for fd in (0, 1, 2): os.dup2(os.open('/dev/null', os.O_RDWR), fd)
-        os.execvp('sh', ['sh', '-c', 'sleep 120; : {word}'])
+        os.execvp('sleep', ['{word}', '120'])
     os._exit(0)
 os.wait(); time.sleep(0.2); say('started')
 """
@@ -140,6 +140,57 @@ def test_a_fork_bomb_stays_below_the_limit(inside):
         watcher.join()
     # The command lines of the caller's cordon and of init's start-up hold the word, too.
     assert 10 < max(seen) <= 20 + 2, max(seen)
+
+
+# The parent of many ends while init counts them: they become init's, whose children were read first.
+ORPHANS = """
+import mmap, random
+LIMIT, PADS, MANY = 64, 32, 30
+go = mmap.mmap(-1, 4096)
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+def sleeper():
+    pid = os.fork()
+    if pid == 0:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        time.sleep(60); os._exit(0)
+    return pid
+def parent(delay):
+    pid = os.fork()
+    if pid == 0:
+        os.setpgid(0, 0)
+        for _ in range(MANY): sleeper()
+        go[0] = 1
+        while go[0] != 2: pass
+        end = time.perf_counter() + delay
+        while time.perf_counter() < end: pass
+        os._exit(0)
+    while go[0] != 1: time.sleep(0.0005)
+    return pid
+for _ in range(PADS): sleeper()
+most, end = 0, time.monotonic() + 20
+for _ in range(60):
+    if time.monotonic() > end: break
+    go[0] = 0
+    gone, more = parent(random.random() * 0.0006), []
+    go[0] = 2
+    try:
+        while len(more) < 2 * LIMIT: more.append(sleeper())
+    except OSError: pass
+    time.sleep(0.01)
+    try:
+        while len(more) < 2 * LIMIT: more.append(sleeper())
+    except OSError: pass
+    most = max(most, 1 + PADS + MANY + len(more))
+    for pid in more: tried(os.kill, pid, 9)
+    tried(os.killpg, gone, 9)
+    while any(tried(os.kill, pid, 0) == 'ok' for pid in more) or tried(os.killpg, gone, 0) == 'ok': time.sleep(0.001)
+say(most)
+"""
+
+
+def test_children_that_change_hands_while_they_are_counted(inside):
+    r = inside(ORPHANS, "--pids", "64", "--mem", "none", "--cpu", "none", "--wall", "50s", **WITHOUT_CGROUP)
+    assert 50 < r.answer <= 64, r.answer
 
 
 def test_memory_of_the_tree(inside):

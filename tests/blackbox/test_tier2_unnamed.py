@@ -2,6 +2,7 @@
 import json
 import os
 import re
+import select
 import signal
 import subprocess
 
@@ -20,6 +21,7 @@ print('ready', flush=True)
 sys.stdin.readline()
 threads = [threading.Thread(target=write) for _ in range({CALLS})]
 for t in threads: t.start()
+print('asked', flush=True)
 for t in threads: t.join()
 """
 
@@ -38,8 +40,12 @@ def test_what_cannot_be_handed_on_is_counted(refuse, mine):  # noqa: F811
         assert p.stdout.readline() == b"ready\n"
         listeners = [pid for pid in children(p.pid) if children(pid) == []]
         assert len(listeners) == 1, "init has a child"
-        os.kill(listeners[0], signal.SIGSTOP)  # the supervisor wakes it within a second
+        os.kill(listeners[0], signal.SIGSTOP)
         p.stdin.write(b"\n")
+        p.stdin.flush()
+        while not select.select([p.stdout], [], [], 0.1)[0]:
+            os.kill(listeners[0], signal.SIGSTOP)  # the supervisor wakes it within a second
+        assert p.stdout.readline() == b"asked\n"
         told = p.communicate(timeout=60)[1].decode()
     doc = json.loads(told[told.index("{"):])
     named = sum(v["count"] for v in doc["violations"])

@@ -9,7 +9,8 @@ import support
 from support import PYTHON, cordon
 
 PAGE = "man/cordon-run.1.scd"
-THREADS = "import threading, time\nfor _ in range(40): threading.Thread(target=time.sleep, args=(.2,)).start()"
+THREADS = "import threading\nall = threading.Event()\n" \
+    "for _ in range(40): threading.Thread(target=all.wait, daemon=True).start()\nall.set()"
 LISTEN = ("import socket\ns = socket.create_server(('127.0.0.1', 0))\n"
           "socket.create_connection(s.getsockname())")
 

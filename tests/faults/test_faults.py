@@ -17,7 +17,7 @@ from support import ALL, BIN, ENV, HERE, cgroups, check_document, compiled, figu
 
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="the injector knows x86_64 only")
 
-NAMES = dict(lseek=8, getppid=110, uname=63, getcwd=79, fchdir=81, setpriority=141, nfsservctl=180, dup3=292, read=0, write=1, open=2, close=3, poll=7, mmap=9, mprotect=10, munmap=11, brk=12, rt_sigaction=13,
+NAMES = dict(lseek=8, sched_yield=24, setpgid=109, getppid=110, uname=63, getcwd=79, fchdir=81, setpriority=141, nfsservctl=180, dup3=292, read=0, write=1, open=2, close=3, poll=7, mmap=9, mprotect=10, munmap=11, brk=12, rt_sigaction=13,
              rt_sigprocmask=14, ioctl=16, pread64=17, access=21, dup2=33, getpid=39, socket=41, sendmsg=46,
              recvmsg=47, socketpair=53, clone=56, execve=59, exit=60, kill=62, fcntl=72, flock=73, chdir=80,
              mkdir=83, rmdir=84, readlink=89, umask=95, getuid=102, getgid=104, geteuid=107, getegid=108, setsid=112,
@@ -35,7 +35,7 @@ BY_NUMBER = {number: name for name, number in NAMES.items()}
 
 # They cannot fail on any kernel, or have done their work when they do.
 NEVER = {"close", "getppid", "nfsservctl", "munmap", "getpid", "getuid", "getgid", "geteuid", "getegid", "gettid", "umask", "exit",
-         "exit_group", "set_tid_address", "clock_gettime", "rt_sigprocmask", "arch_prctl", "rseq", "setsid"}
+         "exit_group", "set_tid_address", "clock_gettime", "rt_sigprocmask", "arch_prctl", "rseq", "setsid", "sched_yield"}
 # No refusal, whatever was refused to us: a wild pointer, an assertion, an instruction that is none.
 CRASHES = {signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGILL, signal.SIGFPE, signal.SIGTRAP}
 SHORT = "short"

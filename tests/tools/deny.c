@@ -43,12 +43,13 @@ static const struct word calls[] = {
     {"memfd_create", SYS_memfd_create}, {"unshare", SYS_unshare},
     {"inotify_init1", SYS_inotify_init1}, {"getrandom", SYS_getrandom},
     {"utimensat", SYS_utimensat}, {"ioctl", SYS_ioctl},
-    {"listxattrat", 465},
+    {"listxattrat", 465},    {"flock", SYS_flock},
 };
 
 static const struct word errors[] = {
     {"ENOSYS", ENOSYS}, {"EPERM", EPERM},   {"EACCES", EACCES}, {"EINVAL", EINVAL},
     {"EAGAIN", EAGAIN}, {"ENOSPC", ENOSPC}, {"EOPNOTSUPP", EOPNOTSUPP},
+    {"ENOLCK", ENOLCK},
 };
 
 static int number_of(const struct word *words, size_t count, const char *name)

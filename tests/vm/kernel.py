@@ -13,9 +13,8 @@ import tempfile
 # Packages that depend on the newest image of a line.
 PACKAGES = {"6.1": "linux-image-cloud-amd64", "6.12": "linux-image-6.12-cloud-amd64"}
 
-# In the order of loading. A kernel that has one built in has no file for it.
-MODULES = ["virtio", "virtio_ring", "virtio_pci_legacy_dev", "virtio_pci_modern_dev", "virtio_pci",
-           "virtio_blk", "overlay"]
+# What the machine needs, with what that depends on. A kernel that has one built in has no file for it.
+MODULES = ["virtio_pci", "virtio_blk", "overlay"]
 
 Version = collections.namedtuple("Version", "directory image modules")
 
@@ -65,11 +64,23 @@ def _entry(name, mode, data=b""):
 
 
 def _module(version, name):
-    for path in glob.glob(f"{version.modules}/kernel/**/{name}.ko*", recursive=True):
+    pattern = re.sub("[-_]", "[-_]", name)  # a module says the one, its file may have the other
+    for path in glob.glob(f"{version.modules}/kernel/**/{pattern}.ko*", recursive=True):
         with open(path, "rb") as file:
             data = file.read()
         return lzma.decompress(data) if path.endswith(".xz") else data
     return None
+
+
+def _modules(version, names, seen):
+    """(name, data) in the order of loading: updates of a kernel move code into modules that were not there before."""
+    for name in names:
+        data = None if name in seen else _module(version, name)
+        seen.add(name)
+        if data is not None:
+            needs = re.search(rb"\0depends=([^\0]*)\0", data).group(1).decode()
+            yield from _modules(version, filter(None, needs.split(",")), seen)
+            yield name, data
 
 
 def initramfs(version, init, cache):
@@ -83,10 +94,8 @@ def initramfs(version, init, cache):
     archive += [_entry(name, stat.S_IFDIR | 0o755) for name in ("bin", "modules", "dev")]
     with open(busybox(cache), "rb") as file:
         archive.append(_entry("bin/busybox", program, file.read()))
-    for number, name in enumerate(MODULES):
-        data = _module(version, name)
-        if data is not None:
-            archive.append(_entry(f"modules/{number}-{name}.ko", stat.S_IFREG | 0o644, data))
+    for number, (name, data) in enumerate(_modules(version, MODULES, set())):
+        archive.append(_entry(f"modules/{number:02}-{name}.ko", stat.S_IFREG | 0o644, data))
     archive.append(_entry("TRAILER!!!", 0))
     with tempfile.NamedTemporaryFile(dir=cache, delete=False) as file:
         file.write(b"".join(archive))

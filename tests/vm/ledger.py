@@ -1,14 +1,14 @@
 #!/usr/bin/python3
 """Ask for every capability, attack it from inside, compare what the ledger claims with what is seen.
 
-    ledger.py [--cordon PROGRAM] [--prefix WORDS | --alone] [--only LIST] [--table] [DEMAND...]
+    ledger.py [--cordon PROGRAM] [--prefix WORDS | --alone | --scope UID] [--only LIST] [--table] [DEMAND...]
 
 A DEMAND is CAPABILITY=WORDS, CAPABILITY!=WORDS, CAPABILITY=no, or complete: everything is claimed.
 
 Runs anywhere; tests/vm/check runs it on other kernels. A line for each capability, as JSON after
 the word "ledger" or, with --table, for people: claimed, mechanism, seen. A claim that does not hold
-is a failure; so is a mechanism or a missing claim other than the arguments demand, and a cgroup that
-is left behind. An attack that fails without a claim is no failure: the ledger may say less than is
+is a failure; so is a mechanism or a missing claim other than the arguments demand, a doctor that says
+other than a run, and a cgroup that is left behind. An attack that fails without a claim is no failure: the ledger may say less than is
 true, never more.
 """
 
@@ -40,6 +40,11 @@ NUMBERS = {"x86_64": {"shmget": 29, "mq_open": 240, "add_key": 248, "keyctl": 25
 
 # Each run begins alone in a group beside ours.
 ALONE = 'mkdir "$0.$$" && echo $$ > "$0.$$/cgroup.procs" && exec "$@"'
+
+# The same as systemd does it for a user: the group is the user's, and what is above it is not.
+SCOPE = ('mkdir "$0.$$" && cd "$0.$$" && chown "$1:$1" . cgroup.procs cgroup.subtree_control cgroup.threads && '
+         'echo $$ > cgroup.procs && cd / && uid=$1 && shift && '
+         'exec setpriv --reuid "$uid" --regid "$uid" --clear-groups "$@"')
 
 # attack() notes what an attack reached; a probe that ended prints the notes, so that one that died
 # on the way is told from one that found everything closed.
@@ -571,6 +576,29 @@ def gaps(box, ledger, complete):
         yield f"it runs without {', '.join(missing)} although nobody allowed that"
 
 
+def document(box, *words):
+    done = subprocess.run([*box.command, *words], capture_output=True, text=True, timeout=240, check=False,
+                          stdin=subprocess.DEVNULL)
+    try:
+        return json.loads(done.stdout)
+    except ValueError:
+        raise SystemExit(f"no document: {done.returncode}, {done.stderr.strip()}") from None
+
+
+def contradictions(box):
+    """Complaints about what the doctor says of a run here, and a run does not."""
+    doctor = document(box, "doctor", "--json")
+    run = document(box, "run", "--json", "--quiet", "--allow-partial", "--", "true")
+    for name, entry in run["enforced"].items():
+        said = doctor["default"]["enforced"][name]
+        if [said["applied"], said["mechanism"]] != [entry["applied"], entry["mechanism"]]:
+            yield f"doctor says of {name}: {said}; a run: {entry}"
+    for version in ("cgroup1", "cgroup2"):
+        limits = [name for name in ("memory", "pids") if run["enforced"][name]["mechanism"] == version]
+        if doctor[version]["available"] != bool(limits):
+            yield f"doctor says of {version}: {doctor[version]}; a run has it for {limits}"
+
+
 def leftovers(group, before):
     """Complaints about what all the runs have left."""
     if own_group() != group:
@@ -612,6 +640,7 @@ def arguments():
     parser.add_argument("--only", help="these capabilities, with commas")
     parser.add_argument("--prefix", default="", help="words before the command: tests/tools/deny")
     parser.add_argument("--alone", action="store_true", help="each run in a group of its own beside this one")
+    parser.add_argument("--scope", metavar="UID", help="root only: each run alone in a group of this user's")
     parser.add_argument("--table", action="store_true")
     return parser.parse_args()
 
@@ -620,9 +649,10 @@ def main():
     options = arguments()
     prefix = options.prefix.split()
     group, before = own_group(), groups()
-    if options.alone:
+    if options.alone or options.scope:
         beside = os.path.dirname("/sys/fs/cgroup" + group.split("::")[1].strip())
-        prefix = ["sh", "-c", ALONE, beside + "/alone"]
+        prefix = ["sh", "-c", SCOPE, beside + "/scope", options.scope] if options.scope else \
+            ["sh", "-c", ALONE, beside + "/alone"]
     place = tempfile.mkdtemp(prefix="ledger-")
     os.chmod(place, 0o755)
     complaints = []
@@ -635,6 +665,7 @@ def main():
         for found in compare(box, ledger, options.only, wanted):
             show(found, options.table)
             complaints += [] if found["ok"] else [found["capability"]]
+        complaints += [] if options.prefix else contradictions(box)
         complaints += leftovers(group, before)
     finally:
         shutil.rmtree(place, ignore_errors=True)
