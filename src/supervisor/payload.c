@@ -283,7 +283,6 @@ static int stand_on_new_root(struct spawn *s, uint32_t *seen)
     for (int i = 0; i < LOOKS; i++) {
         if (layer_mounts_alone(shared->root)) {
             *seen |= PROOF_MOUNTNS;
-            sys_call(SYS_sched_yield); /* to the kernel's thread that init waits for, which may be woken here */
             return 0;
         }
     }
