@@ -192,6 +192,19 @@ static bool cpu_limit(const struct ending *e, const struct plan *plan, const str
     return (result->signal == SIGXCPU || result->signal == SIGKILL) && e->cpu_us >= most * 1000;
 }
 
+/* Nobody is left who could tell how the payload ended. */
+static void cut_off(const struct ending *e, struct result *result)
+{
+    if (e->killed)
+        result_reason(result, "killed by the caller");
+    else if (e->init_signal != 0 && e->init_signal != SIGKILL) /* not from outside: see verdict.c */
+        result_reason(result, "init was ended by %s (signal %d), and the whole sandbox with it",
+                      text_signal_name(e->init_signal), e->init_signal);
+    else
+        result_reason(result, "ended by SIGKILL (signal 9) to the whole sandbox, from outside");
+    conclude(result, STATUS_KILLED_KILL, 137);
+}
+
 static void limits_or_end(const struct ending *e, const struct plan *plan, struct result *result)
 {
     if (e->timed_out) {
@@ -223,9 +236,7 @@ static void limits_or_end(const struct ending *e, const struct plan *plan, struc
                 "/proc");
         ending_refused(result);
     } else if (!e->ended) { /* by the embedding program, the host's out-of-memory killer, ... */
-        result_reason(result, e->killed ? "killed by the caller"
-                                        : "ended by SIGKILL (signal 9) to the whole sandbox, from outside");
-        conclude(result, STATUS_KILLED_KILL, 137);
+        cut_off(e, result);
     } else {
         own_end(e, plan, result);
         violated(e, plan, result);

@@ -12,6 +12,7 @@ struct ending {
     int exec_errno;    /* and this is what it answered; 0: it was executed */
     bool interpreter;  /* the file is there, what it names in its first line is not */
     bool ended;        /* its own end was seen */
+    int init_signal;   /* else: that ended who would have seen it; 0: not known */
     int status;        /* and was this, as of waitpid() */
     bool timed_out;
     bool oom;          /* an event of the cgroup */

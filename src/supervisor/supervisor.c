@@ -68,6 +68,7 @@ static void reap_init(struct supervisor *s)
     if (sys_waitid(P_PIDFD, s->spawn.pidfd, &info, WEXITED | __WALL, &usage) < 0)
         return;
     s->init_gone = true;
+    s->init_signal = info.si_code == CLD_EXITED ? 0 : info.si_status & 0x7f;
     s->ended_us = sys_now_us();
     s->impatient = s->timed_out || s->result->caller_signal != 0;
     s->deadline_us = s->kill_us = s->tick_us = s->end_us = s->front_us = 0; /* what comes now is not the payload's time */

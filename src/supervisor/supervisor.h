@@ -45,6 +45,7 @@ struct supervisor {
     uint64_t ended_us; /* init was reaped */
     uint64_t started_us, deadline_us, kill_us, tick_us, listen_us, end_us, front_us; /* 0: not set */
     bool timed_out, killed, init_gone, cpu_hit, oom;
+    int init_signal; /* that ended init; 0: none */
     bool listener_lost; /* it ended, or got stuck, before those that it listens to */
     bool impatient; /* output that nobody takes now is dropped */
     int overflow; /* 1 + index of the stream that ran over; 0: none */

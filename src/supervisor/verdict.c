@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,15 @@ static void suggest_directory(struct cordon_error *err)
     free(straight);
 }
 
+/* Nobody outside can send a pid 1 anything but SIGKILL: with another signal it is a fault of our own. */
+static void init_is_gone(const struct supervisor *s, struct cordon_error *err)
+{
+    char how[sizeof err->subject] = "init was killed from outside";
+    if (s->init_signal != 0 && s->init_signal != SIGKILL)
+        snprintf(how, sizeof how, "init was ended by %s (signal %d)", text_signal_name(s->init_signal), s->init_signal);
+    err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, 0, "set up the sandbox", how);
+}
+
 /*
  * Before anything ran: which of the three processes gave up. Who is told to end while it begins fails in
  * one way or another; that is not the reason.
@@ -39,8 +49,7 @@ static bool never_ran(const struct supervisor *s, struct result *result)
     else if (shared->payload_failed && shared->payload_error.kind != CORDON_ERROR_NONE)
         result->error = shared->payload_error;
     else if (!shared->executing && s->init_gone && !s->oom && result->error.kind == CORDON_ERROR_NONE)
-        err_set(&result->error, CORDON_ERROR_SETUP, CORDON_LAYER_PROCESS, 0, "set up the sandbox",
-                "init was killed from outside");
+        init_is_gone(s, &result->error);
     if (result->error.errnum == ENOENT && strcmp(result->error.subject, s->plan->cwd) == 0)
         suggest_directory(&result->error);
     return result->error.kind != CORDON_ERROR_NONE;
@@ -130,6 +139,7 @@ static void judge(const struct supervisor *s, struct result *result)
         .exec_errno = shared->exec_errno,
         .interpreter = shared->interpreter,
         .ended = shared->executing && shared->ended, /* what never began has not ended well */
+        .init_signal = s->init_signal,
         .status = shared->status,
         .timed_out = s->timed_out,
         .oom = s->oom,

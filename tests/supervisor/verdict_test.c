@@ -213,6 +213,18 @@ TEST(an_init_that_was_killed_from_outside_took_the_payload_with_it)
     concludes(STATUS_INTERNAL_ERROR, 1, "process: set up the sandbox 'init was killed from outside'");
 }
 
+TEST(an_init_that_crashed_is_not_said_to_have_been_killed)
+{
+    ended_well();
+    run.shared.ended = false;
+    run.s.init_signal = SIGSEGV;
+    concludes(STATUS_KILLED_KILL, 137, "init was ended by SIGSEGV (signal 11), and the whole sandbox with it");
+    ended_well();
+    run.shared.ended = run.shared.executing = false;
+    run.s.init_signal = SIGSEGV;
+    concludes(STATUS_INTERNAL_ERROR, 1, "process: set up the sandbox 'init was ended by SIGSEGV (signal 11)'");
+}
+
 TEST(a_command_that_is_missing_or_no_program_never_ran)
 {
     ended_well();
