@@ -96,8 +96,6 @@ static int arrange_for_bwrap(struct spawn *s)
 /* Only 0 to 2, the ruleset and the socket stay; 0 to 2 are the pipes. */
 static int arrange_descriptors(struct spawn *s, struct tools *tools)
 {
-    if (s->bwrap != NULL)
-        return arrange_for_bwrap(s);
     long r = arrange_standard(s, s->stdio);
     if (r < 0)
         return (int)r;
@@ -258,7 +256,7 @@ static int prepare(struct spawn *s, struct tools *tools)
     long sid = sys_call(SYS_setsid);
     if (sid < 0)
         return fail(s, sid, "start a session", "setsid");
-    r = arrange_descriptors(s, tools);
+    r = s->bwrap == NULL ? arrange_descriptors(s, tools) : 0; /* there the words are still being written */
     if (r < 0)
         return r;
     reset_attributes();
@@ -358,6 +356,8 @@ static void execute(struct spawn *s)
 _Noreturn static void execute_bwrap(struct spawn *s)
 {
     static char *const no_environment[] = {NULL}; /* it sets the payload's by its arguments */
+    if (arrange_for_bwrap(s) < 0)
+        give_up(s);
     sys_set_signals(0);
     long r = sys_call(SYS_execve, s->plan->bwrap, s->bwrap->argv, no_environment, 0, 0, EXEC_GATE_OWN);
     fail(s, r, "execute", s->plan->bwrap);

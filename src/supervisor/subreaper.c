@@ -60,6 +60,7 @@ static void answer(struct spawn *s, struct watch *watch)
         return;
     layer_notify_answer(gate.listener, &gate.asking, admit_exec(&admission, s, gate.listener, &gate.asking));
     if (admission.root >= 0) {
+        sys_call(SYS_sched_yield); /* who got the answer was woken on this core, and what follows can wait */
         watch_places(watch, admission.root);
         admit_settle(&admission, s, &gate.asking);
     }
