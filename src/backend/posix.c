@@ -28,6 +28,7 @@ struct posix_run {
     struct posix_report told;
     uint64_t started_ms, deadline_ms, kill_ms; /* 0: not set */
     bool reported; /* the keeper has ended, with or without a report */
+    bool work_left; /* the work directory could not be removed */
     bool complete; /* `told` holds */
     bool timed_out, killed, impatient;
     int overflow;
@@ -187,10 +188,13 @@ static void drain(struct posix_run *s, int i)
 static void take_report(struct backend_run *run)
 {
     struct posix_run *s = run->state;
+    const unsigned char done = POSIX_DONE;
     int ignored;
     s->complete = fd_read_full(s->report, &s->told, sizeof s->told) == (ssize_t)sizeof s->told;
     s->reported = true;
+    s->work_left = !posix_workdir_remove(&s->workdir);
     fd_close(&s->report);
+    (void)fd_write_quietly(s->control, &done, 1); /* a process forked meanwhile may hold the other end open, too */
     fd_close(&s->control);
     while (waitpid(s->keeper, &ignored, 0) < 0 && errno == EINTR) {
     }
@@ -334,7 +338,7 @@ static void finish(struct backend_run *run)
         judge(run, proof);
     if (run->wishes.ledger)
         ledger_fill(&result->ledger, &run->plan, proof, result->ran);
-    if (s->complete ? s->told.work_left : !posix_workdir_remove(&s->workdir))
+    if (s->work_left || !posix_workdir_remove(&s->workdir))
         result_warn(result, "the work directory could not be removed as a whole: %s", run->plan.work_dir);
     for (int i = 0; i < 2; i++) {
         const int errnum = s->streams[i].error;

@@ -23,9 +23,10 @@ struct posix_report {
     int exec_errno;
     bool interpreter;
     int status;      /* of the payload, as of waitpid() */
-    bool work_left;  /* its directory could not be removed */
     uint64_t cpu_us;
 };
+
+#define POSIX_DONE 0 /* a byte for the keeper, as other signals are: the caller has removed the work directory */
 
 struct posix_workdir {
     const char *path; /* borrowed; NULL: none was made */
@@ -41,8 +42,9 @@ struct posix_input {
 };
 
 /*
- * Never returns 0 but in the caller: the keeper leaves by _exit(). The number of its process, or -errno. It also
- * removes the work directory: the caller may be killed.
+ * Never returns 0 but in the caller: the keeper leaves by _exit(). The number of its process, or -errno. The work
+ * directory is the caller's to remove before it writes POSIX_DONE to `control`. Where the caller was killed, the keeper
+ * does it; but it has to allocate for that, and the allocator of a process with threads may not have survived fork().
  */
 pid_t posix_keeper_start(const struct plan *plan, const struct posix_workdir *workdir, const int stdio[3], int *report,
                          int *control);

@@ -176,6 +176,15 @@ static void wait_for_end(pid_t pid, int control, int woken, struct posix_report 
     }
 }
 
+/* Until it says so, or is dead. */
+static void wait_for_caller(int control)
+{
+    unsigned char byte = SIGKILL;
+    ssize_t n = 1;
+    while ((n == 1 && byte != POSIX_DONE) || (n < 0 && errno == EINTR))
+        n = read(control, &byte, 1);
+}
+
 static void add_usage(struct posix_report *told)
 {
     struct rusage usage;
@@ -213,9 +222,10 @@ _Noreturn static void keep(const struct plan *plan, struct posix_workdir workdir
     for (struct posix_report next; fd_read_full(tell[0], &next, sizeof next) == (ssize_t)sizeof next;)
         told = next;
     told.status = status;
-    told.work_left = !posix_workdir_remove(&workdir);
     add_usage(&told);
     (void)fd_write_all(report, &told, sizeof told);
+    wait_for_caller(control);
+    (void)posix_workdir_remove(&workdir); /* gone already, unless the caller was killed */
     _exit(0);
 }
 

@@ -19,6 +19,12 @@ int posix_workdir_make(struct posix_workdir *dir, const char *path)
     return 0;
 }
 
+/* By this call, or by somebody else meanwhile. */
+static bool gone(int answer)
+{
+    return answer == 0 || errno == ENOENT;
+}
+
 static bool empty(int fd, unsigned depth);
 
 static bool remove_entry(int parent, const char *name, unsigned depth)
@@ -27,13 +33,13 @@ static bool remove_entry(int parent, const char *name, unsigned depth)
     if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return errno == ENOENT;
     if (!S_ISDIR(st.st_mode))
-        return unlinkat(parent, name, 0) == 0;
+        return gone(unlinkat(parent, name, 0));
     if (depth == 0)
         return false;
     int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0 && errno == EACCES && fchmodat(parent, name, 0700, 0) == 0)
         fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    return fd >= 0 && empty(fd, depth - 1) && unlinkat(parent, name, AT_REMOVEDIR) == 0;
+    return fd >= 0 && empty(fd, depth - 1) && gone(unlinkat(parent, name, AT_REMOVEDIR));
 }
 
 /* Takes `fd`. */
@@ -45,14 +51,14 @@ static bool empty(int fd, unsigned depth)
         close(fd);
         return false;
     }
-    bool gone = true;
+    bool all = true;
     const struct dirent *entry;
     while ((entry = readdir(dir)) != NULL) {
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            gone = remove_entry(dirfd(dir), entry->d_name, depth) && gone;
+            all = remove_entry(dirfd(dir), entry->d_name, depth) && all;
     }
     closedir(dir);
-    return gone;
+    return all;
 }
 
 bool posix_workdir_remove(struct posix_workdir *dir)
@@ -64,10 +70,10 @@ bool posix_workdir_remove(struct posix_workdir *dir)
     dir->path = NULL;
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
-        return errno == ENOENT || rmdir(path) == 0;
+        return errno == ENOENT || gone(rmdir(path));
     if (fstat(fd, &st) < 0 || st.st_dev != dir->dev || st.st_ino != dir->ino) {
         close(fd); /* somebody put another one in its place: that one is not ours */
         return false;
     }
-    return empty(fd, DEPTH_MAX) && rmdir(path) == 0;
+    return empty(fd, DEPTH_MAX) && gone(rmdir(path));
 }

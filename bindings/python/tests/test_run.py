@@ -6,7 +6,10 @@ import dataclasses
 import json
 import os
 import pickle
+import shutil
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import cordon
@@ -286,3 +289,34 @@ def test_isolation_that_this_process_demands_is_demanded_whatever_environment_is
     refused += [run(), run(CORDON_REQUIRE_ISOLATION="0")]
     for result in refused:
         assert (result.status, result.stdout) == ("INTERNAL_ERROR", "") and "CORDON_REQUIRE_ISOLATION" in result.reason
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no gcc here")
+@pytest.mark.parametrize("backend", ["posix", "none"])
+def test_nothing_is_allocated_after_fork(tmp_path, backend):
+    """Another thread may have held the allocator's lock when the process was forked; not every allocator mends that."""
+    source = tmp_path / "malloc.c"
+    source.write_text("""
+        #include <pthread.h>
+        #include <stddef.h>
+        #include <unistd.h>
+        extern void *__libc_malloc(size_t);
+        static int forked;
+        static void child(void) { forked = 1; }
+        __attribute__((constructor)) static void begin(void) { pthread_atfork(NULL, NULL, child); }
+        void *malloc(size_t size) { if (forked) _exit(99); return __libc_malloc(size); }
+    """)
+    library = tmp_path / "malloc.so"
+    subprocess.run(["gcc", "-shared", "-fPIC", "-O1", "-o", library, source], check=True)
+    code = """if True:
+        import cordon, os, sys
+        policy = {"version": 1, "backend": sys.argv[1], "allow_partial": True}
+        result = cordon.run(["sh", "-c", "mkdir -p a/b && touch a/b/c && pwd"], policy)
+        print(result.status, os.path.exists(result.stdout.strip()))
+        if (pid := os.fork()) == 0:
+            bytearray(1 << 20)
+        print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+    """
+    p = subprocess.run([sys.executable, "-c", code, backend], env={**os.environ, "LD_PRELOAD": str(library)},
+                       capture_output=True, text=True, check=True)
+    assert p.stdout == "OK False\n99\n", p.stderr  # and where one is allocated, this test sees it
