@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -36,15 +37,18 @@ static int probe(struct backend_run *run)
     return run->tune != NULL ? run->tune(host, &run->result->error) : 0;
 }
 
-/* What the policy lists must be there, although nothing has to be done with it. */
-static int look_for(struct backend_run *run, const char *path)
+/* What the policy lists must be there, although nothing has to be done with it. `work`: as a directory. */
+static int look_for(struct backend_run *run, const char *path, bool work)
 {
     struct cordon_error *err = &run->result->error;
-    if (access(path, F_OK) == 0)
+    struct stat st;
+    const int errnum = stat(path, &st) < 0 ? errno : work && !S_ISDIR(st.st_mode) ? ENOTDIR : 0;
+    if (errnum == 0)
         return 0;
-    const int errnum = errno;
     err_set(err, CORDON_ERROR_POLICY, CORDON_LAYER_PLAN, errnum, "open bind source", path);
-    err_remedy(err, "create it first, or give the bind \"optional\": true in a policy document");
+    err_remedy(err, !work               ? "create it first, or give the bind \"optional\": true in a policy document"
+                    : errnum == ENOTDIR ? "--work takes a directory"
+                                        : "create it first");
     return -errnum;
 }
 
@@ -57,9 +61,9 @@ static int compile(struct backend_run *run, enum policy_backend by)
         r = backend_compile(run, by);
     for (int k = 0; k < 2; k++) {
         for (size_t i = 0; r == 0 && i < lists[k]->count; i++)
-            r = lists[k]->items[i].optional ? 0 : look_for(run, lists[k]->items[i].host);
+            r = lists[k]->items[i].optional ? 0 : look_for(run, lists[k]->items[i].host, false);
     }
-    return r == 0 && policy->work == WORK_HOST ? look_for(run, policy->work_host) : r;
+    return r == 0 && policy->work == WORK_HOST ? look_for(run, policy->work_host, true) : r;
 }
 
 static bool demands_isolation(char *const *env)

@@ -84,6 +84,7 @@ int bind_open(const struct plan_step *step, bool *skip, struct stat *st, struct 
     static const char what[] = "open bind source";
     const bool listed = (step->flags & STEP_LISTED) != 0;
     const bool optional = (step->flags & STEP_OPTIONAL) != 0;
+    const bool work = (step->flags & STEP_WORK) != 0;
     /* A link on the way of what the policy lists may have been made by an earlier payload. */
     int fd = (step->flags & STEP_FD) != 0 ? open_given(step->fd)
              : (step->flags & STEP_OWN) != 0 ? sys_open_in_root(AT_FDCWD, step->target, O_PATH)
@@ -103,9 +104,8 @@ int bind_open(const struct plan_step *step, bool *skip, struct stat *st, struct 
         return bind_refuse(err, fd, what, step->source, "",
                            strchr(step->source, ':') != NULL
                                ? "the place inside is an absolute path, as in --ro data:/data"
-                           : step->target != NULL && strcmp(step->target, "work") == 0 /* which has no such key */
-                               ? "create it first"
-                               : "create it first, or give the bind \"optional\": true in a policy document");
+                           : work ? "create it first"
+                                  : "create it first, or give the bind \"optional\": true in a policy document");
     if (fd == -ELOOP)
         return refuse_link(err, what, step->source);
     if (fd < 0) /* no file answers EPERM to O_PATH: a filter of the host's does */
@@ -115,6 +115,11 @@ int bind_open(const struct plan_step *step, bool *skip, struct stat *st, struct 
     if (r < 0) {
         sys_close(fd);
         return fail(err, r, "look at bind source", step->source);
+    }
+    if (work && !S_ISDIR(st->st_mode)) {
+        sys_close(fd);
+        return bind_refuse(err, -ENOTDIR, what, step->source, "",
+                           "--work takes a directory; --ro FILE:/work/NAME shows one file there");
     }
     if (S_ISLNK(st->st_mode)) {
         sys_close(fd);

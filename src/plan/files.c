@@ -106,10 +106,10 @@ static void add_work(struct tree *t)
     const struct plan_request *request = t->b->request;
     if (request->work.given) {
         tree_bind(t, "the directory given", "work",
-                 STEP_LISTED | STEP_FD | (request->work.readonly ? (unsigned)STEP_RDONLY : 0));
+                 STEP_LISTED | STEP_WORK | STEP_FD | (request->work.readonly ? (unsigned)STEP_RDONLY : 0));
         t->b->plan->steps[t->b->plan->step_count - 1].fd = request->work.fd;
     } else if (policy->work == WORK_HOST) {
-        tree_bind(t, policy->work_host, "work", STEP_LISTED);
+        tree_bind(t, policy->work_host, "work", STEP_LISTED | STEP_WORK);
     } else if (policy->work == WORK_PRIVATE) {
         tree_tmpfs(t, "work", policy->tmp_bytes, 0700, STEP_MAKE);
     } else {

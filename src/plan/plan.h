@@ -37,6 +37,7 @@ enum step_flag {
     STEP_OWN = 1 << 4,      /* the source is what stands at the target already: bound onto itself */
     STEP_FD = 1 << 5,       /* the caller has the source open, as `fd` */
     STEP_INNER = 1 << 6,    /* a mount inside a source, shown again unless its place is hidden */
+    STEP_WORK = 1 << 7,     /* --work: a directory, and never optional */
 };
 
 struct plan_step {

@@ -302,9 +302,7 @@ static int confine(struct spawn *s, const struct tools *tools)
     if (r < 0) {
         err_set(&shared->payload_error, CORDON_ERROR_POLICY, CORDON_LAYER_PROCESS, (int)-r,
                 "change into the directory", plan->cwd);
-        err_remedy(&shared->payload_error, r == -ENOTDIR && strcmp(plan->cwd, "/work") == 0
-                                               ? "--work takes a directory; --ro FILE:/work/NAME shows one file there"
-                                               : "--cwd names a directory inside; --ro or --rw brings one in");
+        err_remedy(&shared->payload_error, "--cwd names a directory inside; --ro or --rw brings one in");
         return (int)r;
     }
     if (plan->tty && terminal_take(&shared->payload_error) < 0)
