@@ -21,7 +21,7 @@ static inline void latch_set(uint32_t *latch, enum latch value)
     sys_futex_wake(latch);
 }
 
-#define LATCH_LOOKS 1000 /* a fraction of a millisecond */
+#define LATCH_LOOKS 60 /* as long as to be woken takes: more would be taken from others */
 
 /*
  * Before a wait that answers sooner and costs throughput: to be woken on a core that sleeps takes longer than most waits
