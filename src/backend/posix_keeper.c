@@ -208,6 +208,7 @@ _Noreturn static void keep(const struct plan *plan, struct posix_workdir workdir
         _exit(1);
     wake_up = woken[1];
     reset_signals(child_ended);
+    signal(SIGPIPE, SIG_IGN); /* nobody may be left to report to, and there is something left to do */
     pid_t pid = fork();
     if (pid == 0)
         payload(plan, stdio, tell[1]);

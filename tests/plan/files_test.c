@@ -246,7 +246,7 @@ TEST(a_host_work_directory_is_a_writable_tree_like_any_other)
     i.policy.work_host = "/srv/job";
     CHECK_INT(compile(&i), 0);
     CHECK_STR(step(&i.plan, "work")->source, "/srv/job");
-    CHECK_INT(step(&i.plan, "work")->flags, STEP_LISTED | STEP_MAKE);
+    CHECK_INT(step(&i.plan, "work")->flags, STEP_LISTED | STEP_WORK | STEP_MAKE);
     CHECK((step(&i.plan, "work/.git/hooks")->flags & STEP_RDONLY) != 0);
     CHECK((access_of(&i.plan, "/work") & any_write) == any_write);
     arena_free(&i.arena);
