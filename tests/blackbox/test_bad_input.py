@@ -243,7 +243,6 @@ def test_the_remedies_of_likely_mistakes(place):
             (("--", "true --help"), "sh -c '...'", 127),
             (("--work", "tool", "--", "true"), "--work takes a directory", 2),
             (("--work", "nope", "--", "true"), "create it first\n", 2),
-            (("--hide", "/usr/bin/git", "--", "git"), "(--hide) names it", 127),
             (("--", "./tool"), "--ro ./tool:/tool would show", 127)):
         refused(cordon("run", *words, cwd=place), remedy, status=status)
     refused(cordon("run", "--work", ".", "--", "./entry", cwd=place / "mine"), f"--ro {place}/venv would show it\n", status=127)

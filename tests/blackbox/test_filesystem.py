@@ -94,6 +94,11 @@ def test_a_private_work_has_room_for_binds(tree):
     assert plan.index(" /work ") < plan.index(f"/work/tool <- {tree}/tool"), plan
 
 
+def test_what_is_hidden_and_then_executed_names_the_option():
+    r = cordon("run", "--hide", "/usr/bin/git", "--", "git")
+    assert r.rc == 127 and b"(--hide) names it" in r.err, r.told()
+
+
 def test_what_is_hidden_in_a_bind_beneath_work_is_hidden(tree):
     (tree / "ro/.env").write_text("secret\n")
     for hide in ("/work/in/.env", "**/.env"):
