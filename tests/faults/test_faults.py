@@ -195,8 +195,10 @@ def test_each_call_fails_once(inject, secret):
         if name in NEVER:
             continue
         errors = ERRORS.get(name, OTHERWISE)
+        # A static program of glibc's takes its thread's memory by the first two, before main(), and crashes without.
+        first = 3 if name == "brk" and role == 0 else 1
         for error in errors:
-            for n in range(1, count + 1) if ALL else (1,):
+            for n in range(first, count + 1) if ALL else (first,):
                 r, why = with_fault(inject, [role, number, n, error], secret)
                 tried += r.report[:1] == ["hit"]
                 if why:
