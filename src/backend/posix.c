@@ -128,6 +128,7 @@ static void kill_run(struct backend_run *run)
     struct posix_run *s = run->state;
     const unsigned char order = SIGKILL;
     s->killed = true;
+    kill(s->keeper, SIGCONT); /* the command may have stopped it */
     if (s->control >= 0 && fd_write_quietly(s->control, &order, 1) != 1)
         fd_close(&s->control); /* its end says the same */
 }

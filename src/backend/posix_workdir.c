@@ -34,7 +34,10 @@ static bool remove_entry(int parent, const char *name, unsigned depth)
         return errno == ENOENT;
     if (!S_ISDIR(st.st_mode))
         return gone(unlinkat(parent, name, 0));
-    if (depth == 0)
+    /* Something is mounted on what is busy, and what stands in there is not this run's. */
+    if (gone(unlinkat(parent, name, AT_REMOVEDIR)))
+        return true;
+    if (errno == EBUSY || depth == 0)
         return false;
     int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0 && errno == EACCES && fchmodat(parent, name, 0700, 0) == 0)

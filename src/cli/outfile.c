@@ -114,7 +114,13 @@ int outfile_open(struct outfile *f, const char *spec, struct cordon_error *err)
         f->direct = true;
         input_claim(number);
         f->fd = number < 0 ? -1 : fcntl(number, F_DUPFD_CLOEXEC, 3);
-        return f->fd < 0 ? fail(f, number < 0 ? EINVAL : errno, "open for writing", err) : 0;
+        if (f->fd < 0)
+            return fail(f, number < 0 ? EINVAL : errno, "open for writing", err);
+        const int mode = fcntl(f->fd, F_GETFL) & O_ACCMODE;
+        if (mode == O_WRONLY || mode == O_RDWR)
+            return 0;
+        outfile_release(f);
+        return fail(f, EBADF, "open for writing", err);
     }
     const char *slash = strrchr(spec, '/');
     f->name = slash == NULL ? spec : slash + 1;

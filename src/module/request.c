@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/cwd.h"
 
 #define WORD_MAX (128 * 1024) /* the kernel's own limit for one word */
 
@@ -108,7 +109,7 @@ static int grant(struct policy *policy, struct arena *arena, const struct module
         return r;
     if (most != NULL && *most < policy->limits.wall_ms)
         policy->limits.wall_ms = *most;
-    r = policy_within(policy, terms->ceiling != NULL ? terms->ceiling : &own, NULL, err);
+    r = policy_within(policy, terms->ceiling != NULL ? terms->ceiling : &own, cwd_name(arena), err);
     if (r < 0 && err != NULL) {
         snprintf(err->what, sizeof err->what, "grant module %.56s its request", module->manifest.id);
         if (terms->ceiling == NULL)

@@ -93,6 +93,22 @@ static size_t gather_protected(struct tree *t, const char *sandbox, struct liste
     return count;
 }
 
+static bool holds(const char *outer, const char *inner)
+{
+    return policy_path_beneath(inner, outer) && strcmp(inner, outer) != 0;
+}
+
+/* A writable tree within another one has its protected names there, too, wherever that one stands. */
+static size_t follow_protected(struct tree *t, const struct listed *outer, const struct listed *inner, struct listed *out)
+{
+    if ((inner->flags & STEP_RDONLY) != 0 || !holds(outer->host, inner->host))
+        return 0;
+    const char *rest = inner->host + (strlen(outer->host) == 1 ? 0 : strlen(outer->host));
+    const char *place = arena_printf(t->b->arena, "%s%s", strlen(outer->sandbox) == 1 ? "" : outer->sandbox, rest);
+    t->failed |= place == NULL;
+    return place == NULL || strcmp(place, inner->sandbox) == 0 ? 0 : gather_protected(t, place, out);
+}
+
 /* What the policy lists, the caller's directory unless a list names it, and what is protected there. */
 static size_t gather(struct tree *t, struct listed *out)
 {
@@ -118,13 +134,45 @@ static size_t gather(struct tree *t, struct listed *out)
         out[count++] = (struct listed){.host = cwd, .sandbox = cwd, .flags = STEP_LISTED};
     const size_t named = count;
     for (size_t i = 0; i < named; i++) {
-        if ((out[i].flags & STEP_RDONLY) == 0)
-            count += gather_protected(t, out[i].sandbox, out + count);
+        if ((out[i].flags & STEP_RDONLY) != 0)
+            continue;
+        count += gather_protected(t, out[i].sandbox, out + count);
+        for (size_t k = 0; policy->protect.count > 0 && k < named; k++)
+            count += follow_protected(t, &out[i], &out[k], out + count);
     }
+    const struct listed work = {.host = policy->work_host, .sandbox = "/work"};
     if (policy->work == WORK_HOST)
         count += gather_protected(t, "/work", out + count);
+    for (size_t i = 0; policy->work == WORK_HOST && policy->protect.count > 0 && i < named; i++) {
+        count += follow_protected(t, &work, &out[i], out + count);
+        count += (out[i].flags & STEP_RDONLY) != 0 ? 0 : follow_protected(t, &out[i], &work, out + count);
+    }
     for (size_t i = 0; i < count; i++)
         out[i].depth = policy_path_depth(out[i].sandbox);
+    return count;
+}
+
+/* The writable trees of a policy: those that it lists, the current directory, and /work. NULL: there is none. */
+static const char *writable_tree(const struct plan_build *b, size_t i)
+{
+    const struct policy *policy = &b->policy;
+    if (i < policy->rw.count)
+        return policy->rw.items[i].host;
+    return i == policy->rw.count ? (policy->rw_cwd ? b->request->host->cwd : NULL)
+                                 : (policy->work == WORK_HOST ? policy->work_host : NULL);
+}
+
+/* How many of them lie in another. */
+static size_t count_nested(const struct plan_build *b, size_t trees)
+{
+    size_t count = 0;
+    for (size_t i = 0; b->policy.protect.count > 0 && i < trees; i++) {
+        const char *outer = writable_tree(b, i);
+        for (size_t k = 0; outer != NULL && k < trees; k++) {
+            const char *inner = writable_tree(b, k);
+            count += inner != NULL && holds(outer, inner);
+        }
+    }
     return count;
 }
 
@@ -140,7 +188,8 @@ int plan_add_listed(struct tree *t)
     if (r < 0)
         return r;
     const size_t trees = policy->rw.count + 2; /* the current directory and /work, too */
-    const size_t room = policy->ro.count + trees * (1 + policy->protect.count);
+    const size_t roots = trees + count_nested(t->b, trees); /* from which protected names count */
+    const size_t room = policy->ro.count + trees + roots * policy->protect.count;
     struct listed *binds = arena_array(t->b->arena, room, sizeof *binds);
     struct listed *sorted = arena_array(t->b->arena, room, sizeof *sorted);
     const size_t count = binds == NULL ? 0 : gather(t, binds);

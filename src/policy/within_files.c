@@ -145,9 +145,39 @@ static bool respects_read_only(const struct policy *p, const struct policy *ceil
     return true;
 }
 
-static bool writable(const struct policy *p, const struct policy *ceiling,
+/* `tree`, which the ceiling makes writable, is one of the policy's own where `wanted` shows it. */
+static bool has_tree(const struct policy *p, const char *tree, const struct policy_bind *wanted, const char *cwd)
+{
+    if (p->rw_cwd && cwd != NULL && strcmp(tree, cwd) == 0 && strcmp(wanted->host, wanted->sandbox) == 0)
+        return true;
+    for (size_t i = 0; i < p->rw.count; i++) {
+        if (strcmp(p->rw.items[i].host, tree) == 0 && same_place(&p->rw.items[i], wanted))
+            return true;
+    }
+    return false;
+}
+
+/*
+ * Protected names count from the root of each writable tree: one of the ceiling's within what is wanted must be a tree of
+ * its own there, or its names would be writable.
+ */
+static bool respects_roots(const struct policy *p, const struct policy *ceiling, const struct policy_bind *wanted,
+                           const char *cwd)
+{
+    for (size_t i = 0; ceiling->protect.count > 0 && i <= ceiling->rw.count; i++) {
+        const char *tree = i < ceiling->rw.count ? ceiling->rw.items[i].host : ceiling->rw_cwd ? cwd : NULL;
+        if (tree != NULL && strcmp(tree, wanted->host) != 0 && policy_path_beneath(tree, wanted->host) &&
+            !has_tree(p, tree, wanted, cwd))
+            return false;
+    }
+    return true;
+}
+
+static bool writable(const struct policy *p, const struct policy *ceiling, const char *cwd,
                      const struct policy_bind *wanted)
 {
+    if (!respects_roots(p, ceiling, wanted, cwd))
+        return false;
     for (size_t i = 0; i < ceiling->rw.count; i++) {
         const struct policy_bind *granted = &ceiling->rw.items[i];
         /* Protected names count from the root of a writable tree; a part of it has another root. */
@@ -168,11 +198,11 @@ static int refuse_bind(struct cordon_error *err, const char *list, size_t index,
     return within_exceeds(err, pointer, why);
 }
 
-static int check_binds(const struct policy *p, const struct policy *ceiling,
+static int check_binds(const struct policy *p, const struct policy *ceiling, const char *cwd,
                        struct cordon_error *err)
 {
     for (size_t i = 0; i < p->rw.count; i++) {
-        if (!writable(p, ceiling, &p->rw.items[i]))
+        if (!writable(p, ceiling, cwd, &p->rw.items[i]))
             return refuse_bind(err, "rw", i, "writing in", p->rw.items[i].host);
     }
     for (size_t i = 0; i < p->ro.count; i++) {
@@ -182,14 +212,14 @@ static int check_binds(const struct policy *p, const struct policy *ceiling,
     return 0;
 }
 
-static bool work_granted(const struct policy *p, const struct policy *ceiling)
+static bool work_granted(const struct policy *p, const struct policy *ceiling, const char *cwd)
 {
     if (p->work != WORK_HOST)
         return true;
     if (ceiling->work == WORK_HOST && strcmp(p->work_host, ceiling->work_host) == 0)
         return true;
     const struct policy_bind wanted = {.host = p->work_host, .sandbox = "/work"};
-    return writable(p, ceiling, &wanted);
+    return writable(p, ceiling, cwd, &wanted);
 }
 
 /* What the ceiling mounts within the current directory is not that directory's own. */
@@ -210,6 +240,31 @@ static bool cwd_granted(const struct policy *p, const struct policy *ceiling, co
     return true;
 }
 
+static bool in_system(const char *path)
+{
+    static const char *const places[] = {"/bin", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/sbin", "/usr"};
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        if (policy_path_beneath(path, places[i]))
+            return true;
+    }
+    return false;
+}
+
+/* What the ceiling mounts over a part of the toolchain, or of the host's tree, is not shown without it. */
+static bool keeps_covers(const struct policy *p, const struct policy *ceiling)
+{
+    const struct policy_binds *lists[] = {&ceiling->ro, &ceiling->rw};
+    for (size_t k = 0; k < 2; k++) {
+        for (size_t i = 0; i < lists[k]->count; i++) {
+            const struct policy_bind *bind = &lists[k]->items[i];
+            const bool shown = p->fs_mode == FS_GUARD || (p->system_ro && in_system(bind->sandbox));
+            if (shown && strcmp(bind->host, bind->sandbox) != 0 && !has_bind(&p->ro, bind) && !has_bind(&p->rw, bind))
+                return false;
+        }
+    }
+    return true;
+}
+
 int within_files(const struct policy *p, const struct policy *ceiling, const char *cwd, struct cordon_error *err)
 {
     const bool whole = ceiling->fs_mode == FS_GUARD;
@@ -219,13 +274,16 @@ int within_files(const struct policy *p, const struct policy *ceiling, const cha
         return within_exceeds(err, "/fs/private_tmp", "the ceiling does not show the host's /tmp");
     if (p->fs_mode == FS_VIEW && p->system_ro && !ceiling->system_ro && !whole)
         return within_exceeds(err, "/fs/system_ro", "the ceiling does not show the system");
+    if (!keeps_covers(p, ceiling))
+        return within_exceeds(err, p->fs_mode == FS_GUARD ? "/fs/mode" : "/fs/system_ro",
+                              "the ceiling mounts something else over a part of it; this policy does not");
     if (p->rw_cwd && !cwd_granted(p, ceiling, cwd))
         return within_exceeds(err, "/fs/rw_cwd",
                               "the ceiling does not make the current directory writable, or not all of it");
-    int r = check_binds(p, ceiling, err);
+    int r = check_binds(p, ceiling, cwd, err);
     if (r < 0)
         return r;
-    if (!work_granted(p, ceiling))
+    if (!work_granted(p, ceiling, cwd))
         return within_exceeds(err, "/fs/work", "the ceiling grants no writing to that directory");
     if (!within_keeps_names(&p->hide, &ceiling->hide))
         return within_exceeds(err, "/fs/hide", "the ceiling hides a path that this policy does not hide");

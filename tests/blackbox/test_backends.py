@@ -146,6 +146,28 @@ def test_i12_the_caller_dies_and_everything_with_it(backend):
         assert swept()
 
 
+@pytest.mark.skipif(os.getuid() != 0, reason="only root mounts")
+def test_what_is_mounted_in_the_work_directory_is_not_removed_with_it(place):
+    """The command mounted it; what stands there is the caller's."""
+    (place / "data").write_text("precious")
+    r = run("--backend", "posix", *PARTIAL, "--", "sh", "-c", f"mkdir m m/n; mount --bind {place} m; pwd")
+    directory = pathlib.Path(r.doc["stdout"].strip())
+    try:
+        assert (place / "data").read_text() == "precious", r.told()
+        assert any("could not be removed as a whole" in warning for warning in r.doc["warnings"]), r.told()
+    finally:
+        subprocess.run(["umount", directory / "m"], check=True)
+        (directory / "m/n").rmdir()
+        (directory / "m").rmdir()
+        directory.rmdir()
+
+
+def test_a_keeper_that_the_command_stopped_goes_on_when_the_run_is_to_end():
+    r = run("--backend", "posix", *PARTIAL, "--wall", "1s", "--grace", "0", "--", "sh", "-c",
+            "kill -STOP $PPID; sleep 60", timeout=60)
+    assert r.doc["status"] == "TIMEOUT", r.told()
+
+
 @pytest.mark.parametrize("backend", ["posix", "bwrap"])
 def test_signals_of_the_caller_are_passed_on(backend):
     with subprocess.Popen([BIN, "run", "--backend", backend, *PARTIAL, "--result", "fd:1", "--stdout-file", "fd:2",

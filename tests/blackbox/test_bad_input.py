@@ -226,6 +226,15 @@ def test_the_release_program_has_no_test_switches():
         assert b"CORDON_TEST_DISABLE" not in f.read()
 
 
+def test_a_descriptor_for_reading_is_no_place_for_a_result(place):
+    (place / "mark").touch()
+    with open(place / "mark", "rb") as f:
+        for option in ("--result", "--stdout-file"):
+            r = cordon("run", option, f"fd:{f.fileno()}", "--rw", place, "--", "rm", place / "mark", pass_fds=[f.fileno()])
+            refused(r, "open for writing", f"fd:{f.fileno()}")
+    assert (place / "mark").exists()
+
+
 def test_the_remedies_of_likely_mistakes(place):
     (place / "p").write_text('{"version": 1, "nett": "none"}')
     (place / "tool").write_text("#!/bin/sh\n")

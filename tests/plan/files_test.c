@@ -239,6 +239,16 @@ TEST(a_broader_read_only_bind_leaves_the_current_directory_writable)
     arena_free(&i.arena);
 }
 
+TEST(protected_names_of_a_tree_are_protected_wherever_it_is_seen)
+{
+    struct invented i = invented(PROFILE_AGENT); /* which works in /srv/project */
+    bind_in(&i, &i.policy.rw, "/srv", "/alias");
+    CHECK_INT(compile(&i), 0);
+    CHECK((step(&i.plan, "srv/project/.git/hooks")->flags & STEP_RDONLY) != 0);
+    CHECK((step(&i.plan, "alias/project/.git/hooks")->flags & STEP_RDONLY) != 0);
+    arena_free(&i.arena);
+}
+
 TEST(a_host_work_directory_is_a_writable_tree_like_any_other)
 {
     struct invented i = invented(PROFILE_AGENT);

@@ -1,6 +1,31 @@
 /* The ladders: which rung carries each limit on which host. */
 #include "invent.h"
 
+TEST(no_tree_is_writable_that_shows_the_cgroup_of_the_run)
+{
+    static const char *const trees[] = {"/", "/sys", "/sys/fs/cgroup", "/sys/fs/cgroup/memory/mine"};
+    for (size_t k = 0; k < sizeof trees / sizeof trees[0]; k++) {
+        struct invented i = invented(PROFILE_STAGE);
+        bind_in(&i, &i.policy.rw, trees[k], "/tree");
+        CHECK_INT(compile(&i), 0); /* nothing there is the caller's to write */
+        give_cgroups(&i, CGROUP_V1);
+        CHECK_INT(compile(&i), -EINVAL);
+        CHECK_STR(i.err.subject, trees[k]);
+        i.host.uid = i.host.gid = 0; /* whose command is another user */
+        CHECK_INT(compile(&i), 0);
+        arena_free(&i.arena);
+    }
+    struct invented i = invented(PROFILE_STAGE);
+    give_cgroups(&i, CGROUP_V2);
+    bind_in(&i, &i.policy.rw, "/sys/fs/cgroups", "/tree");
+    bind_in(&i, &i.policy.ro, "/sys", "/sys");
+    CHECK_INT(compile(&i), 0);
+    i.policy.work = WORK_HOST;
+    i.policy.work_host = "/sys/fs";
+    CHECK_INT(compile(&i), -EINVAL);
+    arena_free(&i.arena);
+}
+
 TEST(cgroups_carry_every_limit_where_there_are_some)
 {
     static const enum cgroup_version versions[] = {CGROUP_V1, CGROUP_V2};

@@ -122,6 +122,37 @@ TEST(a_protected_name_cannot_be_bound_around)
     exceeds("/fs/rw/1");
 }
 
+TEST(a_writable_tree_within_another_keeps_its_protected_names)
+{
+    policy_init(&policy, PROFILE_AGENT);
+    policy_init(&ceiling, PROFILE_AGENT);
+    policy.rw_cwd = ceiling.rw_cwd = false;
+    bind(&ceiling.rw, "/srv", "/srv");
+    bind(&ceiling.rw, "/srv/project", "/srv/project");
+    bind(&policy.rw, "/srv", "/srv"); /* whose names alone would be protected */
+    exceeds("/fs/rw/0");
+    bind(&policy.rw, "/srv/project", "/elsewhere");
+    exceeds("/fs/rw/0");
+    policy.rw.count = 1;
+    bind(&policy.rw, "/srv/project", "/srv/project");
+    CHECK_INT(policy_within(&policy, &ceiling, "/home/u/proj", &err), 0);
+}
+
+TEST(the_current_directory_within_a_writable_tree_keeps_its_protected_names)
+{
+    policy_init(&policy, PROFILE_AGENT);
+    policy_init(&ceiling, PROFILE_AGENT);
+    bind(&ceiling.rw, "/home/u", "/home/u");
+    bind(&policy.rw, "/home/u", "/home/u");
+    CHECK_INT(policy_within(&policy, &ceiling, "/home/u/proj", &err), 0);
+    policy.rw_cwd = false;
+    exceeds("/fs/rw/0");
+    policy.rw_cwd = true;
+    policy.rw.count = 0;
+    bind(&policy.rw, "/home/u", "/alias");
+    exceeds("/fs/rw/0");
+}
+
 TEST(what_the_ceiling_hides_stays_hidden)
 {
     begin();
@@ -170,6 +201,25 @@ TEST(a_mount_of_the_ceiling_over_a_part_takes_that_part_back)
     policy.ro.count--;
     bind(&policy.ro, "/srv", "/x"); /* there nothing is mounted over it */
     exceeds("/fs/ro/3");
+}
+
+TEST(a_mount_of_the_ceiling_over_the_system_or_the_host_is_kept)
+{
+    begin();
+    bind(&ceiling.ro, "/srv/empty", "/usr/local");
+    exceeds("/fs/system_ro");
+    policy.system_ro = false; /* shows nothing of it */
+    CHECK_INT(policy_within(&policy, &ceiling, "/home/u/proj", &err), 0);
+    policy.system_ro = true;
+    bind(&policy.ro, "/srv/empty", "/usr/local");
+    CHECK_INT(policy_within(&policy, &ceiling, "/home/u/proj", &err), 0);
+
+    policy_init(&policy, PROFILE_TEST);
+    policy_init(&ceiling, PROFILE_TEST);
+    bind(&ceiling.ro, "/srv/empty", "/srv/secrets");
+    exceeds("/fs/mode");
+    bind(&policy.ro, "/srv/empty", "/srv/secrets");
+    CHECK_INT(policy_within(&policy, &ceiling, "/home/u/proj", &err), 0);
 }
 
 TEST(a_guard_shows_the_host_as_it_shows_it)
