@@ -128,8 +128,10 @@ static void kill_run(struct backend_run *run)
     struct posix_run *s = run->state;
     const unsigned char order = SIGKILL;
     s->killed = true;
+    if (s->control < 0)
+        return; /* there is no keeper, or it was waited for and its number is another's */
     kill(s->keeper, SIGCONT); /* the command may have stopped it */
-    if (s->control >= 0 && fd_write_quietly(s->control, &order, 1) != 1)
+    if (fd_write_quietly(s->control, &order, 1) != 1)
         fd_close(&s->control); /* its end says the same */
 }
 

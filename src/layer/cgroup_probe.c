@@ -359,6 +359,6 @@ void layer_cgroup_probe(struct host_cgroup *out)
     text[n < 0 ? 0 : n] = '\0';
     layer_cgroup_probe_from(
         &(struct cgroup_source){
-            .root = "/sys/fs/cgroup", .self_text = text, .mounted = mounted, .swap = sys_has_swap()},
+            .root = HOST_CGROUP_ROOT, .self_text = text, .mounted = mounted, .swap = sys_has_swap()},
         out);
 }

@@ -31,6 +31,13 @@ void plan_bare_claims(struct plan_build *b);
 bool plan_bare_details(const struct plan *plan, enum capability c, struct plan_words *out);
 int plan_bare_refusal(struct plan_build *b, enum capability missing);
 
+/* The host's trees that a policy makes writable: those that it lists, the current directory, and /work. NULL: not that one. */
+static inline size_t plan_writable_trees(const struct plan_build *b)
+{
+    return b->policy.rw.count + 2;
+}
+const char *plan_writable_tree(const struct plan_build *b, size_t i);
+
 /* What stands for /work where the payload sees the host's own paths. */
 char **plan_work_environment(struct plan_build *b, char **envp);
 const char *plan_work_directory(struct plan_build *b);

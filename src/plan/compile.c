@@ -74,29 +74,22 @@ static int refuse_unbuilt(struct plan_build *b)
     return -EINVAL;
 }
 
-/* Or the command, which is the caller's user, lifts the limits of its own run. */
-static int refuse_cgroups(struct plan_build *b, const char *host)
-{
-    static const char mount[] = "/sys/fs/cgroup";
-    if (host == NULL || (!policy_path_beneath(host, mount) && !policy_path_beneath(mount, host)))
-        return 0;
-    err_set(b->err, CORDON_ERROR_POLICY, CORDON_LAYER_PLAN, 0, "make writable", host);
-    err_why(b->err, "the cgroup of this run is in it, and with it the limits that are set there");
-    err_remedy(b->err, "show it read-only (--ro), or name what is to be written beside it");
-    return -EINVAL;
-}
-
+/* Where a cgroup holds the limits, the command, which is the caller's user, could lift them. */
 static int keep_cgroups(struct plan_build *b)
 {
-    const struct policy *policy = &b->policy;
-    int r = 0;
     if (!b->plan->use_cgroup || b->plan->switch_user)
         return 0;
-    for (size_t i = 0; r == 0 && i < policy->rw.count; i++)
-        r = refuse_cgroups(b, policy->rw.items[i].host);
-    if (r == 0 && policy->work == WORK_HOST)
-        r = refuse_cgroups(b, policy->work_host);
-    return r == 0 && policy->rw_cwd ? refuse_cgroups(b, b->request->host->cwd) : r;
+    for (size_t i = 0; i < plan_writable_trees(b); i++) {
+        const char *tree = plan_writable_tree(b, i);
+        if (tree == NULL ||
+            (!policy_path_beneath(tree, HOST_CGROUP_ROOT) && !policy_path_beneath(HOST_CGROUP_ROOT, tree)))
+            continue;
+        err_set(b->err, CORDON_ERROR_POLICY, CORDON_LAYER_PLAN, 0, "make writable", tree);
+        err_why(b->err, "the cgroup of this run is in it, and with it the limits that are set there");
+        err_remedy(b->err, "show it read-only (--ro), or name what is to be written beside it");
+        return -EINVAL;
+    }
+    return 0;
 }
 
 int plan_compile(struct plan *plan, struct arena *arena, const struct plan_request *request,

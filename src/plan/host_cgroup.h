@@ -16,6 +16,8 @@ enum cgroup_controller {
     CGROUP_CONTROLLER_COUNT,
 };
 
+#define HOST_CGROUP_ROOT "/sys/fs/cgroup"
+
 enum cgroup_version { CGROUP_NONE = 0, CGROUP_V1 = 1, CGROUP_V2 = 2 };
 
 /* How a directory for the sandbox is made beneath `dir`. */

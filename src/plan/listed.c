@@ -152,8 +152,7 @@ static size_t gather(struct tree *t, struct listed *out)
     return count;
 }
 
-/* The writable trees of a policy: those that it lists, the current directory, and /work. NULL: there is none. */
-static const char *writable_tree(const struct plan_build *b, size_t i)
+const char *plan_writable_tree(const struct plan_build *b, size_t i)
 {
     const struct policy *policy = &b->policy;
     if (i < policy->rw.count)
@@ -163,13 +162,14 @@ static const char *writable_tree(const struct plan_build *b, size_t i)
 }
 
 /* How many of them lie in another. */
-static size_t count_nested(const struct plan_build *b, size_t trees)
+static size_t count_nested(const struct plan_build *b)
 {
+    const size_t trees = plan_writable_trees(b);
     size_t count = 0;
     for (size_t i = 0; b->policy.protect.count > 0 && i < trees; i++) {
-        const char *outer = writable_tree(b, i);
+        const char *outer = plan_writable_tree(b, i);
         for (size_t k = 0; outer != NULL && k < trees; k++) {
-            const char *inner = writable_tree(b, k);
+            const char *inner = plan_writable_tree(b, k);
             count += inner != NULL && holds(outer, inner);
         }
     }
@@ -187,8 +187,8 @@ int plan_add_listed(struct tree *t)
     int r = policy->rw_cwd ? plan_check_cwd(t->b) : 0;
     if (r < 0)
         return r;
-    const size_t trees = policy->rw.count + 2; /* the current directory and /work, too */
-    const size_t roots = trees + count_nested(t->b, trees); /* from which protected names count */
+    const size_t trees = plan_writable_trees(t->b);
+    const size_t roots = trees + count_nested(t->b); /* from which protected names count */
     const size_t room = policy->ro.count + trees + roots * policy->protect.count;
     struct listed *binds = arena_array(t->b->arena, room, sizeof *binds);
     struct listed *sorted = arena_array(t->b->arena, room, sizeof *sorted);
