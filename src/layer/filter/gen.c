@@ -14,39 +14,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/netlink.h>
-#include <linux/seccomp.h>
-#include <sched.h>
 #include <seccomp.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/ioctl.h>
-#include <sys/personality.h>
-#include <sys/shm.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 
-#include "layer/filter/variant.h"
+#include "layer/filter/checks.h"
 
-#define MAX_CALL 1024        /* numbers below are decided by the tables */
-#define MAX_INSTRUCTIONS 256 /* a conditional jump reaches 255 further */
-#define MAX_RANGES 256
+#define MAX_CALL 1024 /* numbers below are decided by the tables */
 #define X32_FIRST 0x40000000u
 #define X32_LAST 0x7fffffffu
-
-/* The mode argument of open() counts only with one of these; the kernel's __O_TMPFILE is without
- * the O_DIRECTORY that the C library's O_TMPFILE adds. */
-#define OPEN_MAKES_A_FILE (O_CREAT | (O_TMPFILE & ~O_DIRECTORY))
-
-#define CLONE_ANY_NAMESPACE                                                          \
-    (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | \
-     CLONE_NEWPID | CLONE_NEWNET)
 
 struct architecture {
     const char *name;      /* meson's word */
@@ -61,52 +36,10 @@ static const struct architecture architectures[] = {
     {"aarch64", "__aarch64__", SCMP_ARCH_AARCH64, AUDIT_ARCH_AARCH64, false},
 };
 
-/* Where a jump can go. Nodes of the tree have labels from TREE on. */
-enum label {
-    NEXT,
-    RETURN_ALLOW,
-    RETURN_ENOSYS,
-    RETURN_FORBID,
-    RETURN_FOREIGN, /* another architecture's call */
-    RETURN_FAMILY,
-    RETURN_PROTOCOL,
-    RETURN_LOCAL,   /* a unix socket where it would be the host's */
-    RETURN_DENIED,  /* EPERM in every variant: programs live with it */
-    RETURN_NOMEM,   /* memory that nobody would count */
-    RETURN_DONE,    /* success, and nothing was done */
-    RETURN_INVALID, /* programs copy by hand then */
-    RETURN_PROOF,
-    RETURN_NOTIFY, /* whoever listens decides */
-    LAST_RETURN = RETURN_NOTIFY,
-    BLOCK, /* + enum verdict */
-    TREE = BLOCK + VERDICT_COUNT,
-    LABELS = TREE + MAX_RANGES,
-};
-
-struct instruction {
-    uint16_t code;
-    uint32_t k;
-    int yes, no; /* labels; RET and LD ignore them */
-};
-
-struct program {
-    struct instruction items[MAX_INSTRUCTIONS];
-    size_t count;
-    size_t place[LABELS];
-    bool used[LABELS];
-    int nodes; /* labels of the tree given out so far */
-};
-
 struct range {
     uint32_t first;
     int target; /* a label */
 };
-
-static _Noreturn void die(const char *what, const char *subject)
-{
-    fprintf(stderr, "gen: %s: %s\n", what, subject);
-    exit(1);
-}
 
 /* --- the tables, with numbers --- */
 
@@ -158,306 +91,6 @@ static void fill_table(enum verdict table[MAX_CALL], enum policy_seccomp level,
             die("number out of range or listed twice", calls[i].name);
         seen[number] = true;
         table[number] = calls[i].verdict[level];
-    }
-}
-
-/* --- emitting --- */
-
-static void place(struct program *p, int label)
-{
-    p->place[label] = p->count;
-}
-
-static void emit(struct program *p, int code, uint32_t k, int yes, int no)
-{
-    if (p->count == MAX_INSTRUCTIONS)
-        die("program too long", "raise the merging, not the limit");
-    p->items[p->count++] = (struct instruction){(uint16_t)code, k, yes, no};
-    p->used[yes] = p->used[no] = true;
-}
-
-static void load(struct program *p, size_t offset)
-{
-    emit(p, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, NEXT, NEXT);
-}
-
-/* The low half: both architectures are little-endian. */
-static void load_argument(struct program *p, unsigned index)
-{
-    load(p, offsetof(struct seccomp_data, args) + index * sizeof(uint64_t));
-}
-
-static void load_high_half(struct program *p, unsigned index)
-{
-    load(p, offsetof(struct seccomp_data, args) + index * sizeof(uint64_t) + sizeof(uint32_t));
-}
-
-static void if_equal(struct program *p, uint32_t k, int yes, int no)
-{
-    emit(p, BPF_JMP | BPF_JEQ | BPF_K, k, yes, no);
-}
-
-static void if_any_bit(struct program *p, uint32_t k, int yes, int no)
-{
-    emit(p, BPF_JMP | BPF_JSET | BPF_K, k, yes, no);
-}
-
-/* --- argument checks: each ends in a return --- */
-
-static void check_mode(struct program *p, unsigned argument)
-{
-    load_argument(p, argument);
-    if_any_bit(p, S_ISUID | S_ISGID, RETURN_FORBID, RETURN_ALLOW);
-}
-
-static void check_node(struct program *p, unsigned argument)
-{
-    load_argument(p, argument);
-    if_any_bit(p, S_ISUID | S_ISGID, RETURN_FORBID, NEXT);
-    emit(p, BPF_ALU | BPF_AND | BPF_K, S_IFMT, NEXT, NEXT);
-    if_equal(p, S_IFCHR, RETURN_FORBID, NEXT);
-    if_equal(p, S_IFBLK, RETURN_FORBID, RETURN_ALLOW);
-}
-
-static void check_open(struct program *p, unsigned flags, enum seccomp_world world)
-{
-    load_argument(p, flags);
-    if (world != WORLD_OWN) {
-        /* A file that is opened for reading can be emptied on the way: before its ABI 3 Landlock
-         * does not notice. Of one that is opened for neither reading nor writing it notices nothing,
-         * and by that descriptor a device takes requests, too. */
-        emit(p, BPF_ALU | BPF_AND | BPF_K, O_TRUNC | O_ACCMODE, NEXT, NEXT);
-        if_equal(p, O_TRUNC | O_RDONLY, RETURN_DENIED, NEXT);
-        emit(p, BPF_ALU | BPF_AND | BPF_K, O_ACCMODE, NEXT, NEXT);
-        if_equal(p, O_ACCMODE, RETURN_DENIED, NEXT);
-        load_argument(p, flags);
-    }
-    /* Without one of them the mode register holds whatever it held before. open() has its mode where
-     * others that are checked have theirs. */
-    if_any_bit(p, OPEN_MAKES_A_FILE, flags == 1 ? BLOCK + (int)VERDICT_MODE_2 : (int)NEXT, RETURN_ALLOW);
-    if (flags != 1)
-        check_mode(p, flags + 1);
-}
-
-/*
- * File systems have requests of their own by the dozen that change a file which is only open for reading,
- * or name another one, and Landlock sees none. So: those of terminals and sockets, which also are those of
- * pipes and of descriptors themselves, and of files what reads or needs a descriptor for writing.
- */
-static void check_host_ioctl(struct program *p)
-{
-    static const uint32_t of_files[] = {
-        0x00000002, /* FIGETBSZ */
-        0x80086601, /* FS_IOC_GETFLAGS */
-        0x80087601, /* FS_IOC_GETVERSION */
-        0x801c581f, /* FS_IOC_FSGETXATTR */
-        0xc020660b, /* FS_IOC_FIEMAP */
-        0x40049409, /* FICLONE */
-        0x4020940d, /* FICLONERANGE */
-    };
-    const size_t count = sizeof of_files / sizeof of_files[0];
-
-    for (size_t i = 0; i < count; i++)
-        if_equal(p, of_files[i], RETURN_ALLOW, NEXT);
-    emit(p, BPF_ALU | BPF_AND | BPF_K, 0xff00, NEXT, NEXT); /* the type */
-    if_equal(p, 0x8900, RETURN_ALLOW, NEXT);
-    if_equal(p, 'T' << 8, RETURN_ALLOW, RETURN_DENIED);
-}
-
-/*
- * Who owns a directory may have a snapshot of it, in which nothing is covered that is hidden in the
- * directory. What copies a file reads it by a descriptor.
- */
-static void refuse_snapshots(struct program *p)
-{
-    if_equal(p, 0x40049409, RETURN_ALLOW, NEXT); /* FICLONE */
-    if_equal(p, 0x4020940d, RETURN_ALLOW, NEXT); /* FICLONERANGE */
-    emit(p, BPF_ALU | BPF_AND | BPF_K, 0xff00, NEXT, NEXT); /* the type */
-    if_equal(p, 0x9400, RETURN_DENIED, NEXT);               /* btrfs */
-    if_equal(p, 0xbc00, RETURN_DENIED, RETURN_ALLOW);       /* bcachefs */
-}
-
-static void check_ioctl(struct program *p, enum seccomp_world world)
-{
-    static const uint32_t refused[] = {
-        TIOCSTI,   /* types into a terminal */
-        0x541c,    /* TIOCLINUX: pastes into a console */
-        TIOCSETD,  /* loads a line discipline */
-        TIOCCONS,  /* takes the console's output */
-    };
-
-    load_argument(p, 1);
-    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
-        if_equal(p, refused[i], RETURN_FORBID, NEXT);
-    if (world == WORLD_OWN)
-        refuse_snapshots(p);
-    else
-        check_host_ioctl(p);
-}
-
-static void check_personality(struct program *p)
-{
-    /* The plain domain, its 32-bit name, 2.6's version number and fixed addresses (debuggers), and
-     * the question which it is. What relaxes memory protection is not among them. */
-    load_argument(p, 0);
-    if_equal(p, 0xffffffff, RETURN_ALLOW, NEXT);
-    if_any_bit(p, ~(uint32_t)(PER_LINUX32 | UNAME26 | ADDR_NO_RANDOMIZE), RETURN_FORBID,
-               RETURN_ALLOW);
-}
-
-/*
- * In the host's world a unix socket would reach the host's daemons. A pair stays, but not of
- * datagrams: such a one can be sent to any address, although it is connected.
- */
-static void check_pair(struct program *p)
-{
-    load_argument(p, 0);
-    if_equal(p, AF_UNIX, NEXT, RETURN_FAMILY);
-    load_argument(p, 1);
-    emit(p, BPF_ALU | BPF_AND | BPF_K, 0xf, NEXT, NEXT); /* the rest are flags */
-    if_equal(p, SOCK_STREAM, RETURN_ALLOW, NEXT);
-    if_equal(p, SOCK_SEQPACKET, RETURN_ALLOW, RETURN_LOCAL);
-}
-
-static void check_socket(struct program *p, enum policy_forbidden action, enum seccomp_world world)
-{
-    load_argument(p, 0);
-    if (world == WORLD_HOST || (world == WORLD_HOST_NET && action == FORBIDDEN_KILL_SOCKETS)) {
-        if_equal(p, AF_UNIX, RETURN_LOCAL, RETURN_FAMILY);
-        return;
-    }
-    if (action == FORBIDDEN_KILL_SOCKETS) {
-        /* The C library asks a local daemon for user names: that is no network. */
-        if_equal(p, AF_UNIX, RETURN_ALLOW, RETURN_FAMILY);
-        return;
-    }
-    if_equal(p, AF_UNIX, world == WORLD_OWN ? (int)RETURN_ALLOW : (int)RETURN_LOCAL, NEXT);
-    if_equal(p, AF_INET, RETURN_ALLOW, NEXT);
-    if_equal(p, AF_INET6, RETURN_ALLOW, NEXT);
-    if_equal(p, AF_NETLINK, NEXT, RETURN_FAMILY);
-    load_argument(p, 2);
-    if_equal(p, NETLINK_ROUTE, RETURN_ALLOW, RETURN_PROTOCOL);
-}
-
-/* Huge pages are in no resident size, and in no memory cgroup. */
-static void check_huge(struct program *p, unsigned flags, uint32_t huge)
-{
-    load_argument(p, flags);
-    if_any_bit(p, huge, RETURN_NOMEM, RETURN_ALLOW);
-}
-
-/* A socket that sends without a copy holds the sender's pages when the sender has them no more. */
-static void check_option(struct program *p)
-{
-    load_argument(p, 1);
-    if_equal(p, SOL_SOCKET, NEXT, RETURN_ALLOW);
-    load_argument(p, 2);
-    if_equal(p, SO_ZEROCOPY, RETURN_NOMEM, RETURN_ALLOW);
-}
-
-static void check_map(struct program *p, bool deny_memfd)
-{
-    if (!deny_memfd) {
-        check_huge(p, 3, MAP_HUGETLB);
-        return;
-    }
-    load_argument(p, 3);
-    if_any_bit(p, MAP_HUGETLB, RETURN_NOMEM, NEXT);
-    /* Shared and anonymous: it stays when no page table shows it any more. */
-    emit(p, BPF_ALU | BPF_AND | BPF_K, MAP_SHARED | MAP_ANONYMOUS, NEXT, NEXT);
-    if_equal(p, MAP_SHARED | MAP_ANONYMOUS, RETURN_ENOSYS, RETURN_ALLOW);
-}
-
-/*
- * Init shares the payload's user, so the kernel would let the payload lower init's limits or
- * starve it: its watcher would go blind. It is pid 1 to everybody inside.
- */
-static void check_process(struct program *p, unsigned argument, enum seccomp_world world, int rest)
-{
-    load_argument(p, argument);
-    if (world == WORLD_OWN)
-        if_equal(p, 1, RETURN_FORBID, rest);
-    else /* all the user's processes have a number here; 0 is the caller itself */
-        if_equal(p, 0, rest, RETURN_DENIED);
-}
-
-/*
- * The limit on core files is 1, which stops the host's handler of crashes, a program of root's. 0
- * would not, and anybody may lower a limit: who wants no core file is told that there will be none.
- */
-static void check_limit(struct program *p)
-{
-    load_argument(p, 0);
-    if_equal(p, RLIMIT_CORE, RETURN_DONE, RETURN_ALLOW);
-}
-
-static void check_limit_of(struct program *p, enum seccomp_world world)
-{
-    check_process(p, 0, world, NEXT);
-    load_argument(p, 1);
-    if_equal(p, RLIMIT_CORE, NEXT, RETURN_ALLOW);
-    load_argument(p, 2); /* the new one; a null pointer only asks */
-    if_equal(p, 0, NEXT, RETURN_DONE);
-    load_high_half(p, 2);
-    if_equal(p, 0, RETURN_ALLOW, RETURN_DONE);
-}
-
-/* A gigabyte of the kernel's own memory by one call. Before 6.16 there was no such operation. */
-static void check_prctl(struct program *p)
-{
-    load_argument(p, 0);
-    if_equal(p, 78 /* PR_FUTEX_HASH */, RETURN_INVALID, RETURN_ALLOW);
-}
-
-static void check_fcntl(struct program *p)
-{
-    load_argument(p, 1);
-    if_equal(p, F_SETLEASE, RETURN_DENIED, NEXT);
-    if_equal(p, F_SETLEASE + 16, RETURN_DENIED, RETURN_ALLOW); /* F_SETDELEG, 6.19: a lease on a directory, too */
-}
-
-static void check_priority(struct program *p, uint32_t whole_user, enum seccomp_world world)
-{
-    load_argument(p, 0);
-    if_equal(p, whole_user, RETURN_FORBID, NEXT);
-    check_process(p, 1, world, RETURN_ALLOW); /* a process, or a process group: init leads its own */
-}
-
-static void emit_check(struct program *p, enum verdict verdict, const struct seccomp_choice *choice)
-{
-    const enum policy_forbidden action = choice->on_forbidden;
-    const enum seccomp_world world = choice->world;
-
-    if (!p->used[BLOCK + verdict])
-        return;
-    place(p, BLOCK + (int)verdict);
-    switch (verdict) {
-    case VERDICT_CLONE:
-        load_argument(p, 0);
-        if_any_bit(p, CLONE_ANY_NAMESPACE, RETURN_FORBID, RETURN_ALLOW);
-        break;
-    case VERDICT_IOCTL: check_ioctl(p, world); break;
-    case VERDICT_PERSONALITY: check_personality(p); break;
-    case VERDICT_SOCKET: check_socket(p, action, world); break;
-    case VERDICT_PAIR: check_pair(p); break;
-    case VERDICT_MAP: check_map(p, choice->deny_memfd); break;
-    case VERDICT_MEMFD: check_huge(p, 1, MFD_HUGETLB); break;
-    case VERDICT_SEGMENT: check_huge(p, 2, SHM_HUGETLB); break;
-    case VERDICT_OPTION: check_option(p); break;
-    case VERDICT_PROCESS: check_process(p, 0, world, RETURN_ALLOW); break;
-    case VERDICT_LIMIT_0: check_limit(p); break;
-    case VERDICT_LIMIT_1: check_limit_of(p, world); break;
-    case VERDICT_FCNTL: check_fcntl(p); break;
-    case VERDICT_PRCTL: check_prctl(p); break;
-    case VERDICT_PRIORITY: check_priority(p, PRIO_USER, world); break;
-    case VERDICT_IO_PRIORITY: check_priority(p, 3 /* IOPRIO_WHO_USER */, world); break;
-    case VERDICT_MODE_1: check_mode(p, 1); break;
-    case VERDICT_MODE_2: check_mode(p, 2); break;
-    case VERDICT_NODE_1: check_node(p, 1); break;
-    case VERDICT_NODE_2: check_node(p, 2); break;
-    case VERDICT_OPEN_1: check_open(p, 1, world); break;
-    case VERDICT_OPEN_2: check_open(p, 2, world); break;
-    default: abort(); /* the others are returns, never blocks */
     }
 }
 
@@ -515,20 +148,73 @@ static size_t make_ranges(struct range ranges[MAX_RANGES], const struct seccomp_
     return count;
 }
 
-/* The label that decides among these ranges: a target itself, or a node emitted for it. */
-static void emit_tree(struct program *p, const struct range *ranges, size_t count, int label)
-{
-    size_t half = count / 2;
-    int low = half == 1 ? ranges[0].target : TREE + p->nodes++;
-    int high = count - half == 1 ? ranges[half].target : TREE + p->nodes++;
+/*
+ * How the ranges from one on are told apart with the fewest instructions, and of such ways with the fewest on the
+ * longest path: each costs time to load. `split` 0: single numbers in the midst of one target, asked for one by one.
+ */
+struct choice {
+    size_t cost, depth, split;
+};
 
-    assert(count >= 2);
+static struct choice choices[MAX_RANGES][MAX_RANGES + 1]; /* by the first range, and by how many */
+
+#define MOST_SINGLES 3
+
+/* How many single numbers are cut out of what is one target otherwise; 0: it is not so. */
+static size_t count_singles(const struct range *ranges, size_t count)
+{
+    if (count % 2 == 0 || count / 2 > MOST_SINGLES)
+        return 0;
+    for (size_t i = 1; i < count; i += 2) {
+        if (ranges[i + 1].target != ranges[0].target || ranges[i + 1].first != ranges[i].first + 1)
+            return 0;
+    }
+    return count / 2;
+}
+
+static struct choice choose(const struct range *ranges, size_t first, size_t count)
+{
+    const size_t singles = count_singles(ranges + first, count);
+    struct choice best = {.cost = singles, .depth = singles};
+    for (size_t split = 1; split < count; split++) {
+        const struct choice *low = &choices[first][split];
+        const struct choice *high = &choices[first + split][count - split];
+        const struct choice found = {.cost = 1 + low->cost + high->cost,
+                                     .depth = 1 + (low->depth > high->depth ? low->depth : high->depth),
+                                     .split = split};
+        if (best.cost == 0 || found.cost < best.cost || (found.cost == best.cost && found.depth < best.depth))
+            best = found;
+    }
+    return best;
+}
+
+static void choose_all(const struct range *ranges, size_t all)
+{
+    for (size_t count = 2; count <= all; count++) { /* one is told apart from nothing */
+        for (size_t first = 0; first + count <= all; first++)
+            choices[first][count] = choose(ranges, first, count);
+    }
+}
+
+/* At `label` these ranges are told apart; what is but one target needs no node. */
+static void emit_tree(struct program *p, const struct range *ranges, size_t first, size_t count, int label)
+{
+    const size_t split = choices[first][count].split;
+    const struct range *here = ranges + first;
+
     place(p, label);
-    emit(p, BPF_JMP | BPF_JGE | BPF_K, ranges[half].first, high, low);
-    if (half > 1)
-        emit_tree(p, ranges, half, low);
-    if (count - half > 1)
-        emit_tree(p, ranges + half, count - half, high);
+    if (split == 0) {
+        for (size_t i = 1; i < count; i += 2)
+            if_equal(p, here[i].first, here[i].target, i + 2 < count ? (int)NEXT : here[0].target);
+        return;
+    }
+    int low = split == 1 ? here[0].target : TREE + p->nodes++;
+    int high = count - split == 1 ? here[split].target : TREE + p->nodes++;
+    emit(p, BPF_JMP | BPF_JGE | BPF_K, here[split].first, high, low);
+    if (split > 1)
+        emit_tree(p, ranges, first, split, low);
+    if (count - split > 1)
+        emit_tree(p, ranges, first + split, count - split, high);
 }
 
 static uint32_t value_of(int label, const struct seccomp_choice *choice)
@@ -560,7 +246,9 @@ static void begin(struct program *p, const struct range *ranges, size_t count, c
     load(p, offsetof(struct seccomp_data, arch));
     if_equal(p, arch->audit, NEXT, RETURN_FOREIGN);
     load(p, offsetof(struct seccomp_data, nr));
-    emit_tree(p, ranges, count, TREE + p->nodes++);
+    assert(count >= 2);
+    choose_all(ranges, count);
+    emit_tree(p, ranges, 0, count, TREE + p->nodes++);
 }
 
 static void emit_returns(struct program *p, const struct seccomp_choice *choice)
@@ -579,7 +267,7 @@ static void build(struct program *p, const struct seccomp_choice *choice,
     struct range ranges[MAX_RANGES];
     begin(p, ranges, make_ranges(ranges, choice, arch), arch);
     for (int verdict = 0; verdict < VERDICT_COUNT; verdict++)
-        emit_check(p, (enum verdict)verdict, choice);
+        checks_emit(p, (enum verdict)verdict, choice);
     emit_returns(p, choice);
 }
 
