@@ -17,6 +17,9 @@ int layer_keyring_apply(uint32_t *proof, struct cordon_error *err);
 
 int layer_no_new_privs(uint32_t *proof, struct cordon_error *err);
 
+/* No huge pages, for good. */
+void layer_small_pages(uint32_t *proof);
+
 /* What an exec could give back. An ordinary user of the host cannot empty it; no_new_privs makes it idle. */
 int layer_bounding_set_drop(uint32_t *proof, struct cordon_error *err);
 

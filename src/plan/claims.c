@@ -56,7 +56,7 @@ static void memory(struct plan_build *b)
     else if (plan->watch_memory && plan->seccomp == SECCOMP_OFF)
         claim_cannot(c, "without a cgroup and without a filter a memfd is memory that nobody counts");
     else if (plan->watch_memory)
-        claim_holds(c, "watcher", PROOF_WATCHER | PROOF_SECCOMP);
+        claim_holds(c, "watcher", PROOF_WATCHER | PROOF_SECCOMP | PROOF_SMALL_PAGES);
     else
         claim_cannot(c, "no memory cgroup that this caller may write, and no watcher");
 }

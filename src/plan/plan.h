@@ -38,6 +38,7 @@ enum step_flag {
     STEP_FD = 1 << 5,       /* the caller has the source open, as `fd` */
     STEP_INNER = 1 << 6,    /* a mount inside a source, shown again unless its place is hidden */
     STEP_WORK = 1 << 7,     /* --work: a directory, and never optional */
+    STEP_KEEP = 1 << 8,     /* bound onto itself for what is protected in it: if it is no directory, it is that itself */
 };
 
 struct plan_step {
@@ -114,7 +115,8 @@ enum plan_on_violation {
  */
 struct plan_guard {
     const char *root;          /* of the project; NULL: nothing is granted */
-    const char *const *caches; /* whole components beneath it, with * as in ".coverage.*"; NULL at the end */
+    const char *const *caches; /* whole components beneath it, with * as in ".coverage.*"; "MARK/NAME": NAME where
+                                  MARK stands in the same directory; NULL at the end */
     const char *test_notes;    /* a directory where a test runner keeps a file for each process, named by its
                                   number inside, with the name of the test that runs; NULL: none */
     enum plan_on_violation on_violation;

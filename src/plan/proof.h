@@ -34,4 +34,5 @@ enum proof {
     PROOF_INNER_SEALED = 1 << 26, /* bwrap's pid 1, which has no filter, is covered in /proc */
     PROOF_BOUNDING = 1 << 27,  /* the bounding set is empty */
     PROOF_SIGHT = 1 << 28,     /* bare: a process that lets nobody look into it is seen, and so can be counted */
+    PROOF_SMALL_PAGES = 1 << 29, /* no memory comes in huge pages */
 };

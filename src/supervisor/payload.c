@@ -234,6 +234,8 @@ static int give_up_rights(struct spawn *s, uint32_t *seen)
         r = leave_keys(s, seen);
     if (r == 0)
         r = layer_no_new_privs(seen, err);
+    if (plan->deny_memfd)
+        layer_small_pages(seen);
     if (r == 0 && plan->drop_caps && !plan_hosted(plan))
         r = layer_bounding_set_drop(seen, err);
     if (r == 0 && plan->drop_caps)

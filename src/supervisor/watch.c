@@ -25,6 +25,8 @@
 #define EXACT_CPU_US 30000
 #define EXACT_US 300000
 #define LOOKS_AGAIN 2
+/* One process alone could make it long: the tables of 16 GiB, or of a page here and there. */
+#define EXACT_TABLES (UINT64_C(32) << 20)
 
 struct sample {
     uint64_t resident; /* bytes: an upper bound, shared pages count once for each process; with the next two */
@@ -177,14 +179,14 @@ static bool shares_with_parent(struct watch *w, const char *pid)
 }
 
 /*
- * What the process really has to itself, by the kernel's own division of shared pages, as long as there
- * is time; the rest counts as if nobody shared anything, for nobody is watched meanwhile.
+ * What the process really has to itself, by the kernel's own division of shared pages, as long as that
+ * takes little time; the rest counts as if nobody shared anything, for nobody is watched meanwhile.
  */
 static void add_exact(struct watch *w, const char *pid, const char *who, const struct sample *bound, struct sample *sum)
 {
     char text[2048];
     struct sample still = {0};
-    if (own_cpu_us() > w->exact_cpu_us || sys_now_us() > w->exact_us) {
+    if (own_cpu_us() > w->exact_cpu_us || sys_now_us() > w->exact_us || bound->tables > EXACT_TABLES) {
         sum->resident += plan_hosted(w->spawn->plan) ? bound->resident : bound->private;
     } else if (strcmp(pid, who) == 0 && shares_with_parent(w, pid)) {
         return; /* a first thread that has ended has no memory to be compared */
@@ -288,10 +290,29 @@ static uint64_t clamp(uint64_t us)
     return us < PERIOD_MIN_US ? PERIOD_MIN_US : us > PERIOD_MAX_US ? PERIOD_MAX_US : us;
 }
 
-/* How long nothing can go beyond its limit. One core is never all: the mask that was looked at can be widened. */
-static uint64_t period(const struct plan *plan, uint64_t bytes, uint64_t cpu_us)
+/* How many there are for the payload: it may widen the mask that the caller has, as far as the kernel lets it. */
+static unsigned cores_within_reach(void)
 {
-    const uint64_t rate = BYTES_PER_US * (plan->host->cores < 2 ? 2 : plan->host->cores);
+    unsigned long own[64];
+    unsigned long wide[64];
+    unsigned cores = 0;
+    memset(wide, 0xff, sizeof wide);
+    const long size = sys_call(SYS_sched_getaffinity, 0, sizeof own, own);
+    if (size <= 0)
+        return 0;
+    sys_call(SYS_sched_setaffinity, 0, sizeof wide, wide);
+    const long n = sys_call(SYS_sched_getaffinity, 0, sizeof wide, wide);
+    sys_call(SYS_sched_setaffinity, 0, size, own);
+    for (long i = 0; i < n / (long)sizeof wide[0]; i++)
+        cores += (unsigned)__builtin_popcountl(wide[i]);
+    return cores;
+}
+
+/* How long nothing can go beyond its limit. */
+static uint64_t period(const struct watch *w, uint64_t bytes, uint64_t cpu_us)
+{
+    const struct plan *plan = w->spawn->plan;
+    const uint64_t rate = BYTES_PER_US * w->cores;
     const uint64_t memory = plan->watch_memory ? clamp((plan->mem_bytes - bytes) / rate) : PERIOD_MAX_US;
     const uint64_t cpu = plan->watch_cpu ? clamp(plan->cpu_ms * 1000 - cpu_us) : PERIOD_MAX_US;
     return memory < cpu ? memory : cpu;
@@ -326,7 +347,7 @@ void watch_places(struct watch *w, int root)
 {
     static const char *const places[3] = {"tmp", "work", "dev/shm"};
     const struct plan *plan = w->spawn->plan;
-    w->next_us = sys_now_us() + period(plan, 0, 0); /* what runs from now on has used nothing yet */
+    w->next_us = sys_now_us() + period(w, 0, 0); /* what runs from now on has used nothing yet */
     for (int i = 0; plan->watch_memory && i < 3; i++) {
         bool doubtful;
         const struct plan_step *own = own_tmpfs(plan, places[i], &doubtful);
@@ -344,6 +365,8 @@ void watch_start(struct watch *w, struct spawn *s)
     *w = (struct watch){.spawn = s, .proc = -1, .tmpfs = {-1, -1, -1}, .page_bytes = getauxval(AT_PAGESZ)};
     if (!plan->watch_memory && !plan->watch_cpu)
         return;
+    const unsigned cores = plan->watch_memory ? cores_within_reach() : 0;
+    w->cores = cores < plan->host->cores ? plan->host->cores : cores;
     sys_prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS, 0);
     w->proc = sys_open(AT_FDCWD, "/proc", O_RDONLY | O_DIRECTORY, 0);
     if (plan->bwrap != NULL)
@@ -416,6 +439,6 @@ enum limit_hit watch_look(struct watch *w)
         if (cpu_us >= plan->cpu_ms * 1000)
             return HIT_CPU;
     }
-    w->next_us = now + period(plan, bytes, cpu_us);
+    w->next_us = now + period(w, bytes, cpu_us);
     return HIT_NONE;
 }

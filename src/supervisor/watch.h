@@ -17,6 +17,7 @@ struct watch {
     int proc;            /* /proc; -1: nothing to watch */
     int tmpfs[3];        /* /tmp, /work, /dev/shm; -1: not there */
     uint64_t page_bytes;
+    unsigned cores;      /* on which the payload can run at once */
     uint64_t next_us;    /* when to look again */
     uint64_t exact_cpu_us, exact_us; /* until when an exact look may go on, by both clocks */
     uint64_t cpu_seen;   /* the tree's, at the last look */

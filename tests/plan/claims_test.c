@@ -15,7 +15,7 @@ TEST(every_claim_of_the_default_profile_names_its_proofs)
     CHECK_INT(compile(&i), 0);
     check_claim(&i, CAP_WALL_TIME, "supervisor timer", PROOF_TIMER | PROOF_PIDNS);
     check_claim(&i, CAP_CPU_TIME, "sampling", PROOF_WATCHER | PROOF_SECCOMP);
-    check_claim(&i, CAP_MEMORY, "watcher", PROOF_WATCHER | PROOF_SECCOMP);
+    check_claim(&i, CAP_MEMORY, "watcher", PROOF_WATCHER | PROOF_SECCOMP | PROOF_SMALL_PAGES);
     check_claim(&i, CAP_PIDS, "rlimit", PROOF_NPROC | PROOF_USERNS | PROOF_IDENTITY);
     check_claim(&i, CAP_OPEN_FILES, "rlimit", PROOF_NOFILE);
     check_claim(&i, CAP_OUTPUT, "supervisor", 0);

@@ -214,6 +214,23 @@ TEST(many_cores_are_looked_at_sooner)
     _exit(0);
 }
 
+TEST(cores_that_the_caller_left_out_count_too)
+{
+    cpu_set_t all;
+    cpu_set_t one;
+    become_init();
+    CHECK_INT(sched_getaffinity(0, sizeof all, &all), 0);
+    CPU_ZERO(&one);
+    CPU_SET((size_t)sched_getcpu(), &one);
+    CHECK_INT(sched_setaffinity(0, sizeof one, &one), 0);
+    host.cores = 1;
+    const struct watch w = watching(512 * MIB, POLICY_UNLIMITED);
+    CHECK((int)w.cores >= CPU_COUNT(&all));
+    CHECK_INT(sched_getaffinity(0, sizeof all, &all), 0);
+    CHECK(CPU_EQUAL(&all, &one)); /* init stays where the caller wants it */
+    _exit(0);
+}
+
 TEST(files_in_a_tmpfs_count_as_memory)
 {
     need_own_memory_only();
