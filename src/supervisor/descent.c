@@ -10,16 +10,15 @@
 
 #define LIST_SIZE 4096
 
-/* Calls for every number in a children file; -errno if it cannot be read. */
-static int each_child(int proc, const char *path, void (*call)(void *context, int pid), void *context)
+/* Calls for every number in an open children file, as it is now; -errno if it cannot be read. */
+static int each_listed(int list, void (*call)(void *context, int pid), void *context)
 {
     char text[LIST_SIZE];
-    int fd = sys_open(proc, path, O_RDONLY, 0);
-    if (fd < 0)
-        return fd;
     int number = 0; /* may be cut in two by the end of the buffer */
+    long at = 0;
     long n;
-    while ((n = sys_read(fd, text, sizeof text)) > 0) {
+    while ((n = sys_call(SYS_pread64, list, text, sizeof text, at)) > 0) {
+        at += n;
         for (long i = 0; i < n; i++) {
             if (text[i] >= '0' && text[i] <= '9') {
                 number = number * 10 + (text[i] - '0');
@@ -29,8 +28,17 @@ static int each_child(int proc, const char *path, void (*call)(void *context, in
             }
         }
     }
-    sys_close(fd);
     return (int)n;
+}
+
+static int each_child(int proc, const char *path, void (*call)(void *context, int pid), void *context)
+{
+    int list = sys_open(proc, path, O_RDONLY, 0);
+    if (list < 0)
+        return list;
+    int r = each_listed(list, call, context);
+    sys_close(list);
+    return r;
 }
 
 static void add(void *context, int pid)
@@ -103,14 +111,19 @@ void descent_read_of(struct descent *t, int proc, int pid)
     read_below(t, proc, path);
 }
 
+int descent_open_children(int proc)
+{
+    return sys_open(proc, "thread-self/children", O_RDONLY, 0);
+}
+
 static void kill_one(void *context, int pid)
 {
     sys_kill(pid, *(const int *)context);
 }
 
-bool descent_signal_children(int proc, int sig)
+bool descent_signal_children(int list, int sig)
 {
-    return each_child(proc, "thread-self/children", kill_one, &sig) >= 0;
+    return each_listed(list, kill_one, &sig) >= 0;
 }
 
 static void keep_first(void *context, int pid)

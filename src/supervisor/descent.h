@@ -26,8 +26,11 @@ void descent_read(struct descent *t, int proc);
 /* The same for another process than the caller. */
 void descent_read_of(struct descent *t, int proc, int pid);
 
-/* A signal for each direct child of the caller; false if the list cannot be read. */
-bool descent_signal_children(int proc, int sig);
+/* The list of the caller's direct children, or -errno. It is read anew each time, which takes no further file. */
+int descent_open_children(int proc);
+
+/* A signal for each in it; false if it cannot be read. */
+bool descent_signal_children(int list, int sig);
 
 /*
  * Whether /proc shows the caller's first child. Where it was mounted to hide processes (hidepid) it does not

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/fd.h"
 #include "supervisor/writable.h"
@@ -14,27 +13,14 @@
 
 static_assert(POLICY_MAX_PROTECT <= 64, "a bit for each name");
 
-static bool is_link(int tree, const char *name)
-{
-    char above[POLICY_MAX_PATH + 1];
-    struct stat st;
-    for (const char *slash = strchr(name, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
-        const size_t len = (size_t)(slash - name);
-        if (len >= sizeof above)
-            return false;
-        memcpy(above, name, len);
-        above[len] = '\0';
-        if (fstatat(tree, above, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode))
-            return true;
-    }
-    return false;
-}
-
-/* A file or a link in the place of a directory above it counts: `.git` can be either and leads elsewhere. */
+/*
+ * A file or a link in the place of a directory above it counts: `.git` can be either and leads elsewhere. No link is
+ * followed: the payload may have made it, and this is the host's view, with mounts that take for ever to answer.
+ */
 static bool is_there(int tree, const char *name)
 {
-    struct stat st;
-    return fstatat(tree, name, &st, AT_SYMLINK_NOFOLLOW) == 0 || errno == ENOTDIR || is_link(tree, name);
+    FD_AUTO found = sys_open_in_root(tree, name, O_PATH | O_NOFOLLOW);
+    return found >= 0 || found == -ENOTDIR || found == -ELOOP;
 }
 
 /* A bit for each name that is not there; none where the tree itself is not. */

@@ -137,9 +137,11 @@ void stream_drop(struct stream *s)
 
 void stream_drain(struct stream *s)
 {
+    if (s->last == 0)
+        s->last = s->record->bytes + STREAM_PIPE_MOST;
     while (s->from >= 0 && !stream_pending(s)) {
         const uint64_t before = s->record->bytes;
-        if (stream_read(s) < 0 || s->record->bytes == before)
+        if (before >= s->last || stream_read(s) < 0 || s->record->bytes == before)
             fd_close(&s->from);
     }
 }

@@ -13,6 +13,7 @@
 #include "result/wishes.h"
 
 #define STREAM_CHUNK (64 * 1024)
+#define STREAM_PIPE_MOST (1 << 20) /* no pipe holds more, unless root wants it */
 
 enum sink {
     SINK_NONE,     /* only captured */
@@ -41,6 +42,7 @@ struct stream {
 
     char *pending;     /* owned; STREAM_CHUNK bytes, from the first one that came */
     size_t start, end; /* what of it is still to be written */
+    uint64_t last;     /* drain: nothing beyond this many bytes; 0: not begun */
 };
 
 void stream_open(struct stream *s, int from, int to, struct result_stream *record);
@@ -62,7 +64,7 @@ void stream_drop(struct stream *s);
 
 /*
  * All writers are dead: reads what is there, as far as it can be passed on, and closes it then. A copy of
- * the pipe that was smuggled out must not keep us.
+ * the pipe that was smuggled out must not keep us, silent or not.
  */
 void stream_drain(struct stream *s);
 

@@ -21,19 +21,24 @@
 /* Init's own copy: it is a process with one thread. */
 static struct fork_gate gate;
 static struct admission admission;
+static int list; /* of its children, open from the start: at the end the host may have no file left */
 
 /*
  * The end. A child that dies leaves its children to us before it can be reaped, so after each one the
  * list is read again; when there is nobody to wait for, nothing is left of the tree.
  */
-_Noreturn static void end_all(struct spawn *s, int payload, int proc, bool ended)
+_Noreturn static void end_all(struct spawn *s, int payload, bool ended)
 {
+    static const struct timespec moment = {.tv_nsec = 1000000};
     gate_shut(&gate);
     for (;;) {
         siginfo_t info = {0};
         if (sys_waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL, NULL) == -ECHILD)
             break;
-        descent_signal_children(proc, SIGKILL);
+        if (!descent_signal_children(list, SIGKILL)) { /* who was not told to end is not waited for */
+            sys_call(SYS_ppoll, 0, 0, &moment, 0, 0);
+            continue;
+        }
         if (sys_waitid(P_ALL, 0, &info, WEXITED | __WALL, NULL) == 0)
             ended = init_record(s, payload, &info) || ended;
     }
@@ -78,17 +83,17 @@ _Noreturn static void supervise(struct spawn *s, struct watch *watch, int payloa
         const struct timespec *longest = gate_pause(&gate, watch_pause(watch, &pause));
         long r = sys_call(SYS_ppoll, fds, 3, children->left ? &none : longest, 0, 0);
         if (r < 0 && r != -EINTR)
-            end_all(s, payload, proc, false);
+            end_all(s, payload, false);
         if (r > 0 && (fds[0].revents & POLLIN) != 0) {
             unsigned char sig = 0;
             if (sys_read(s->life, &sig, 1) == 1 && sig == SIGKILL)
-                end_all(s, payload, proc, false);
+                end_all(s, payload, false);
             signal_tree(s, payload, proc, sig);
         } else if (r > 0 && (fds[0].revents & POLLHUP) != 0) {
-            end_all(s, payload, proc, false); /* the supervisor is gone */
+            end_all(s, payload, false); /* the supervisor is gone */
         }
         if (init_reap(s, children, payload, r > 0 && (fds[1].revents & POLLIN) != 0))
-            end_all(s, payload, proc, true);
+            end_all(s, payload, true);
         gate_look(&gate);
         if (r > 0 && (fds[2].revents & POLLIN) != 0)
             answer(s, watch);
@@ -97,7 +102,7 @@ _Noreturn static void supervise(struct spawn *s, struct watch *watch, int payloa
         enum limit_hit hit = watch_look(watch);
         if (hit != HIT_NONE) {
             s->shared->hit = hit;
-            end_all(s, payload, proc, false);
+            end_all(s, payload, false);
         }
     }
 }
@@ -138,9 +143,10 @@ static int build(struct spawn *s, int payload, int socket, int proc)
 static int open_proc(struct spawn *s)
 {
     int proc = sys_open(AT_FDCWD, "/proc", O_RDONLY | O_DIRECTORY, 0);
-    if (proc >= 0 && descent_signal_children(proc, 0))
+    list = proc < 0 ? proc : descent_open_children(proc);
+    if (list >= 0 && descent_signal_children(list, 0))
         return proc;
-    return init_fail(s, CORDON_LAYER_PROCESS, proc < 0 ? proc : -ENOENT, "list children", "/proc");
+    return init_fail(s, CORDON_LAYER_PROCESS, list < 0 ? list : -ENOENT, "list children", "/proc");
 }
 
 /* bwrap's exec needs nothing from init, which waits for it: both would share one memory, and often one core. */

@@ -65,7 +65,10 @@ static void reap_init(struct supervisor *s)
 {
     siginfo_t info;
     struct rusage usage = {0};
-    if (sys_waitid(P_PIDFD, s->spawn.pidfd, &info, WEXITED | __WALL, &usage) < 0)
+    long r;
+    while ((r = sys_waitid(P_PIDFD, s->spawn.pidfd, &info, WEXITED | __WALL, &usage)) == -EINTR) {
+    }
+    if (r < 0)
         return;
     s->init_gone = true;
     s->init_signal = info.si_code == CLD_EXITED ? 0 : info.si_status & 0x7f;
@@ -257,9 +260,10 @@ int supervisor_start(struct supervisor *s, const struct plan *plan, const struct
     return r;
 }
 
-/* What would outlive this process. */
+/* What would outlive this process. The listener was born where the cgroup layer stepped aside: its group goes after it. */
 static void leave_host(struct supervisor *s)
 {
+    listener_release(&s->listener);
     layer_cgroup_release(&s->cgroup);
     layer_workdir_remove(&s->workdir);
 }
@@ -279,7 +283,6 @@ static void release_attempt(struct supervisor *s)
     if (s->spawn.stack != NULL)
         munmap(s->spawn.stack, SPAWN_STACK);
     s->spawn.stack = NULL;
-    listener_release(&s->listener);
     layer_bwrap_release(&s->bwrap);
     leave_host(s);
 }

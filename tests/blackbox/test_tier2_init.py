@@ -1,4 +1,4 @@
-"""Without namespaces, and without Landlock's scope, a command can stop init: that does not keep cordon for ever."""
+"""Init of the tier without namespaces: what a command or a host does to it does not keep cordon for ever, nor the tree alive."""
 import json
 import os
 import signal
@@ -14,6 +14,41 @@ for _ in range(2 * os.cpu_count()):
     if os.fork() == 0: break
 while True: os.kill(init, signal.SIGSTOP)
 """
+
+
+# One that left its parent and every stream, and the number of init.
+LEAVES = """
+import os, time  # {word}
+if os.fork() == 0:
+    os.setsid()
+    null = os.open('/dev/null', os.O_RDWR)
+    for fd in range(3): os.dup2(null, fd)
+    time.sleep(300)
+print(os.getppid(), flush=True)
+time.sleep(300)
+"""
+
+
+def test_a_host_that_gives_init_no_more_file_does_not_keep_the_tree_alive():
+    word = marker()
+    env = {**ENV, "CORDON_TEST_DISABLE": "userns,bwrap,cgroup"}
+    with subprocess.Popen([TEST_BIN, "run", "--quiet", "--allow-partial", "--wall", "3s", "--grace", "0", "--",
+                           PYTHON, "-c", LEAVES.format(word=word)],
+                          env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as p:
+        try:
+            init = int(p.stdout.readline())
+            left = set(pids_with(word)) - {p.pid}
+            assert len(left) > 1
+            with open(f"/proc/{init}/status") as f:
+                fields = [line.split() for line in f if ":" in line]
+            user, group = (int(w[1]) for name in ("Uid:", "Gid:") for w in fields if w[0] == name)
+            subprocess.run(["prlimit", f"--pid={init}", "--nofile=0:0"], user=user, group=group, check=True)
+            p.communicate(timeout=60)
+            assert not left & set(pids_with(word))
+        finally:
+            p.kill()
+            for pid in pids_with(word):
+                os.kill(pid, signal.SIGKILL)
 
 
 def test_an_init_that_is_stopped_again_and_again_is_ended():

@@ -1,19 +1,24 @@
 /* Runs end to end, below the public interface: plan in, result out. */
 #include "supervisor/supervisor.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "../harness.h"
 #include "layer/probe.h"
+#include "supervisor/events.h"
 
 extern char **environ;
 
@@ -206,6 +211,51 @@ TEST(a_missing_source_leaves_nothing)
     check_end(STATUS_INTERNAL_ERROR, "");
     siginfo_t info;
     CHECK_ERRNO(waitid(P_ALL, 0, &info, WEXITED | WNOHANG | 0x40000000 /* __WALL */), ECHILD);
+}
+
+/* While a start fails: alarms come faster than a killed init can end, and interrupt who waits for it. */
+static bool alarmed;
+static unsigned alarms;
+
+static void set_alarms(suseconds_t every_us)
+{
+    const struct itimerval timer = {.it_interval.tv_usec = every_us, .it_value.tv_usec = every_us};
+    CHECK_INT(setitimer(ITIMER_REAL, &timer, NULL), 0);
+}
+
+static void count_alarm(int sig)
+{
+    (void)sig;
+    alarms++;
+}
+
+/* Stands before the C library's. */
+int epoll_ctl(int epoll, int op, int fd, struct epoll_event *event)
+{
+    if (!alarmed || op != EPOLL_CTL_ADD || event->data.u32 != TAG_INIT)
+        return (int)syscall(SYS_epoll_ctl, epoll, op, fd, event);
+    set_alarms(50);
+    errno = EPERM;
+    return -1;
+}
+
+TEST(a_failed_start_leaves_no_init_to_a_program_with_signals_of_its_own)
+{
+    const struct sigaction action = {.sa_handler = count_alarm}; /* no SA_RESTART */
+    CHECK_INT(sigaction(SIGALRM, &action, NULL), 0);
+    for (int i = 0; i < 20; i++) {
+        prepare(PROFILE_STAGE);
+        alarmed = true;
+        CHECK_INT(start("sleep 60"), -ENOMEM);
+        alarmed = false;
+        set_alarms(0);
+        supervisor_finish(&box.supervisor);
+        result_release(&box.result);
+        arena_free(&box.arena);
+        siginfo_t info;
+        CHECK_ERRNO(waitid(P_ALL, 0, &info, WEXITED | WNOHANG | 0x40000000 /* __WALL */), ECHILD);
+    }
+    CHECK(alarms > 0);
 }
 
 static unsigned open_descriptors(void)
