@@ -129,6 +129,15 @@ int bind_open(const struct plan_step *step, bool *skip, struct stat *st, struct 
     return fd;
 }
 
+bool bind_settle(struct plan_step *step, const struct stat *st)
+{
+    if ((step->flags & STEP_OWN) == 0 || S_ISDIR(st->st_mode))
+        return true;
+    if ((step->flags & STEP_KEEP) != 0)
+        step->flags |= STEP_RDONLY;
+    return (step->flags & STEP_RDONLY) != 0;
+}
+
 int bind_clone(int source, const struct plan_step *step, int userns, struct cordon_error *err)
 {
     const struct sys_mount_attr attr = {

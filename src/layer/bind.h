@@ -22,6 +22,12 @@ struct bind_place bind_place(const char *target);
 int bind_open(const struct plan_step *step, bool *skip, struct stat *st, struct cordon_error *err);
 
 /*
+ * What should be a directory with something in it that must not change, and is none: it is itself what stays as it
+ * is (.git of a work tree), or nothing is mounted. False: the latter.
+ */
+bool bind_settle(struct plan_step *step, const struct stat *st);
+
+/*
  * A detached, private copy of the tree at `source`, with flags that only ever take away; with
  * `userns` (or -1) its owners are mapped by that user namespace.
  */

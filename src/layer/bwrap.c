@@ -186,11 +186,13 @@ static int put_bind(struct arguments *a, size_t index)
     if (fd < 0 || skip)
         return fd < 0 ? fd : 0;
     fd_close(&fd);
+    step.flags |= a->plan->steps[index].flags & STEP_OWN;
+    if (!bind_settle(&step, &st))
+        return 0;
     if ((step.flags & STEP_MAKE) == 0 && host_path(a->plan, index, step.target, under) && access(under, F_OK) < 0)
         return bind_refuse(a->err, -errno, "bind onto", bind_place(step.target).path, "it does not exist beneath another bind",
                            "nothing is ever created in your tree: create it there first");
-    const bool kept = (a->plan->steps[index].flags & STEP_OWN) != 0 && !S_ISDIR(st.st_mode);
-    put(&a->text, seals(&step) || kept ? "--ro-bind" : "--bind");
+    put(&a->text, seals(&step) ? "--ro-bind" : "--bind");
     put(&a->text, step.source);
     put_target(&a->text, step.target);
     return 0;

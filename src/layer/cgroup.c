@@ -207,6 +207,15 @@ static int step_aside(struct layer_cgroup *self, const char *own, const char *le
     return 0;
 }
 
+static void remove_dir(const char *path)
+{
+    for (int i = 0; i < RMDIR_TRIES; i++) {
+        if (rmdir(path) == 0 || errno != EBUSY)
+            return;
+        pause_briefly();
+    }
+}
+
 /* The other direction; only the last run that shares the leaf finds the lock free. */
 static void step_back(struct layer_cgroup *self)
 {
@@ -215,7 +224,7 @@ static void step_back(struct layer_cgroup *self)
         for (size_t i = 0; i < sizeof disable / sizeof disable[0]; i++)
             cgroup_write(self->own_fd, "cgroup.subtree_control", disable[i]);
         cgroup_write(self->own_fd, "cgroup.procs", "0");
-        rmdir(self->leaf);
+        remove_dir(self->leaf);
     }
     fd_close(&self->leaf_fd);
     fd_close(&self->own_fd);
@@ -341,15 +350,6 @@ long layer_cgroup_enter(const struct layer_cgroup *self, bool born_inside)
             return r;
     }
     return 0;
-}
-
-static void remove_dir(const char *path)
-{
-    for (int i = 0; i < RMDIR_TRIES; i++) {
-        if (rmdir(path) == 0 || errno != EBUSY)
-            return;
-        pause_briefly();
-    }
 }
 
 void layer_cgroup_release(struct layer_cgroup *self)

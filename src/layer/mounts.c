@@ -141,13 +141,12 @@ static int bind_tree(const struct plan_step *step, int prepared, bool *readonly,
         long r = sys_fstat(prepared, &st);
         tree = r < 0 ? fail(err, r, "look at bind source", step->source) : prepared;
     } else {
-        /* What should be a directory above something protected and is none (.git of a work tree)
-         * is itself what must not change. */
         struct plan_step as = *step;
-        if ((as.flags & STEP_OWN) != 0 && !S_ISDIR(st.st_mode))
-            as.flags |= STEP_RDONLY;
-        tree = bind_clone(source, &as, -1, err);
+        const bool settled = bind_settle(&as, &st);
+        tree = settled ? bind_clone(source, &as, -1, err) : -1;
         sys_close(source);
+        if (!settled)
+            return 0;
     }
     int target = tree < 0 ? tree : open_target(step, S_ISDIR(st.st_mode), err);
     if (target < 0) {

@@ -25,7 +25,6 @@
 /* What one is called until it is locked: to sweep it would take it from a run that begins. */
 #define BEGUN_PREFIX "new-"
 #define BEGUN_SECONDS 60 /* nobody takes longer */
-#define SPARE_UIDS 0x70000000u /* as layer/probe.c gives them to runs of root */
 
 struct removal {
     int top;        /* where deep directories are moved to */
@@ -103,9 +102,10 @@ static void remove_tree(int parent, const char *name, int fd)
     }
 }
 
+/* What root made belongs to the users of its runs, whichever uids those had; nobody else can put a name there. */
 static bool is_work(const char *name, const struct stat *st)
 {
-    const bool ours = st->st_uid == geteuid() || (geteuid() == 0 && st->st_uid >= SPARE_UIDS);
+    const bool ours = st->st_uid == geteuid() || geteuid() == 0;
     return ours && (text_starts_with(name, WORKDIR_PREFIX) ||
                     (text_starts_with(name, BEGUN_PREFIX) && st->st_mtime + BEGUN_SECONDS < time(NULL)));
 }

@@ -23,8 +23,12 @@ bool plan_shown_by_system(const struct plan_build *b, const struct policy_bind *
 }
 
 struct listed {
-    const char *host, *sandbox;
-    unsigned flags; /* enum step_flag */
+    const char *host; /* NULL: a name that is protected in a tree */
+    const char *sandbox;
+    union {
+        unsigned flags; /* enum step_flag; of what has a source */
+        unsigned tree;  /* how much of `sandbox` is the tree; of a protected name */
+    };
     unsigned depth;
 };
 
@@ -87,8 +91,7 @@ static size_t gather_protected(struct tree *t, const char *sandbox, struct liste
         const char *path = arena_printf(t->b->arena, "%s/%s", sandbox, names->items[i]);
         t->failed |= path == NULL;
         if (path != NULL)
-            out[count++] = (struct listed){
-                .host = path + 1, .sandbox = path, .flags = STEP_OPTIONAL | STEP_OWN | STEP_RDONLY};
+            out[count++] = (struct listed){.sandbox = path, .tree = (unsigned)strlen(sandbox)};
     }
     return count;
 }
@@ -208,8 +211,11 @@ int plan_add_listed(struct tree *t)
 
     for (size_t i = 0; i < count; i++) {
         const char *target = sorted[i].sandbox + 1;
-        if ((sorted[i].flags & STEP_OWN) != 0 && tree_names(t, target))
+        if (sorted[i].host == NULL) {
+            if (!tree_names(t, target))
+                tree_protect(t, target, sorted[i].tree - 1);
             continue;
+        }
         tree_bind(t, sorted[i].host, target, sorted[i].flags);
         if ((sorted[i].flags & STEP_RDONLY) == 0)
             tree_allow(t, sorted[i].sandbox, RULE_READ | RULE_WRITE);

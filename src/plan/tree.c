@@ -138,9 +138,10 @@ void tree_file(struct tree *t, const char *target, const char *content)
 
 /*
  * Something in a writable tree that must stay as it is, is defeated by renaming a directory above
- * it. So each of those is bound onto itself: rename() of a mount point answers EBUSY.
+ * it. So each of those is bound onto itself: rename() of a mount point answers EBUSY. `tree` is how
+ * much of `target` is the way to a tree; what follows is a name that is protected in it.
  */
-static void pin_parents(struct tree *t, const char *target, const struct place *above)
+static void pin_parents(struct tree *t, const char *target, size_t tree, const struct place *above)
 {
     const size_t order = above->order; /* a pin covers nothing: what is mounted beneath comes along */
     if (above->ground != GROUND_WRITABLE)
@@ -153,7 +154,7 @@ static void pin_parents(struct tree *t, const char *target, const struct place *
         }
         struct plan_step *step = tree_add(t, STEP_BIND, parent);
         step->source = parent;
-        step->flags = STEP_OWN | STEP_OPTIONAL;
+        step->flags = STEP_OWN | STEP_OPTIONAL | ((size_t)(end - target) > tree ? (unsigned)STEP_KEEP : 0);
         remember(t, parent, GROUND_WRITABLE, order);
     }
 }
@@ -182,14 +183,23 @@ void tree_bind(struct tree *t, const char *source, const char *target, unsigned 
 {
     const struct place *above = place_above(t, target);
     if ((flags & STEP_RDONLY) != 0)
-        pin_parents(t, target, above);
+        pin_parents(t, target, strlen(target), above);
     struct plan_step *step = tree_add(t, STEP_BIND, target);
     step->source = source;
     step->flags = flags | (above->ground == GROUND_OURS ? (unsigned)STEP_MAKE : 0);
     tree_ground(t, target, (flags & STEP_RDONLY) != 0 ? GROUND_READONLY : GROUND_WRITABLE);
     find_place(t, target, strlen(target))->listed = (flags & (STEP_LISTED | STEP_OPTIONAL)) == STEP_LISTED;
-    if ((flags & (STEP_OWN | STEP_FD)) == 0 && t->b->policy.hide.count > 0)
+    if ((flags & STEP_FD) == 0 && t->b->policy.hide.count > 0)
         add_inner(t, source, target, flags);
+}
+
+void tree_protect(struct tree *t, const char *target, size_t tree)
+{
+    pin_parents(t, target, tree, place_above(t, target));
+    struct plan_step *step = tree_add(t, STEP_BIND, target);
+    step->source = target;
+    step->flags = STEP_OPTIONAL | STEP_OWN | STEP_RDONLY;
+    tree_ground(t, target, GROUND_READONLY);
 }
 
 bool tree_names(const struct tree *t, const char *target)

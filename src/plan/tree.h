@@ -30,6 +30,8 @@ void tree_tmpfs(struct tree *t, const char *target, uint64_t size, unsigned mode
 void tree_link(struct tree *t, const char *target, const char *text);
 void tree_file(struct tree *t, const char *target, const char *content);
 void tree_bind(struct tree *t, const char *source, const char *target, unsigned flags);
+/* A name that stays as it is, in a tree that may be written: so many characters of `target` are the tree. */
+void tree_protect(struct tree *t, const char *target, size_t tree);
 
 /* The caller named exactly this, and it will be there. */
 bool tree_names(const struct tree *t, const char *target);

@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 
 import pytest
 
@@ -124,6 +125,23 @@ def test_posix_a_session_of_its_own_survives_as_the_ledger_says():
     left = pids_with(word)
     assert len(left) == 1
     os.kill(left[0], signal.SIGKILL)
+
+
+@pytest.mark.parametrize("backend", ["posix", "none"])
+def test_what_is_left_and_writes_all_the_time_keeps_nobody(backend):
+    """What was in the pipe when the command ended is passed on, and not what is put there while that is read."""
+    word = marker()
+    script = f"for i in 1 2 3; do setsid yes {word} & done; exit 7"
+    with subprocess.Popen([BIN, "run", "--backend", backend, *PARTIAL, "--", "sh", "-c", script], env=ENV,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as p:
+        count = 0
+        while count < 16 << 20 and (data := p.stdout.read1(16384)):
+            count += len(data)
+            time.sleep(0.001)  # slower than they write: whenever there is room again, so is something to read
+        for pid in pids_with(word):
+            os.kill(pid, signal.SIGKILL)
+        p.stdout.close()
+        assert p.wait(30) == 7 and count < 16 << 20
 
 
 def test_posix_a_command_that_kills_its_keeper_is_not_said_to_have_not_run():

@@ -50,6 +50,16 @@ def test_a_work_tree_whose_git_is_a_file(place):
     assert (path / ".git").read_text() == "gitdir: /elsewhere\n"
 
 
+def test_a_writable_file_in_a_tree_that_is_seen_elsewhere(place):
+    """It is a tree of its own, in which nothing is protected: whoever may write it may do so by either name."""
+    tree = place / "tree/set"
+    tree.mkdir(parents=True)
+    (tree / "file").write_text("old\n")
+    r = support.run("--profile", "agent", "--rw", f"{tree}/file", "--rw", f"{place}/tree:/seen", "--cwd", "/tmp", "--", "sh", "-c",
+                    f"echo one >> /seen/set/file; echo two >> {tree}/file", cwd=tree)
+    assert r.rc == 0 and (tree / "file").read_text() == "old\none\ntwo\n", r.told()
+
+
 # ---- names that are missing at the start: nothing can keep them from coming, and somebody is told
 
 def appeared(r):
@@ -100,6 +110,25 @@ def test_what_appears_is_named(project, script, names):
     r = run(project, script)
     assert r.rc == 0
     assert appeared(r) == ([f"{', '.join(names)} appeared in '{project}': look at it before a tool reads it"] if names else [])
+
+
+def age(link):
+    """The kernel notes when a link was last followed, if that is before the last change of it."""
+    os.utime(link, (0, 0), follow_symlinks=False)
+
+
+def test_what_appears_is_not_followed(project, place):
+    """A link may lead to a host that answers nobody, and no limit of the run holds any more."""
+    (place / "elsewhere/fish").mkdir(parents=True)
+    link = project / "control"
+    link.symlink_to(place / "elsewhere")
+    age(link)
+    assert (link / "fish").exists()
+    if link.lstat().st_atime == 0:
+        pytest.skip("this disk keeps no note of who followed a link")
+    r = run(project, f"ln -s {place}/elsewhere .config && touch -h -d @0 .config")
+    assert len(appeared(r)) == 1 and "'.config/fish'" in appeared(r)[0]
+    assert (project / ".config").lstat().st_atime == 0
 
 
 def test_a_whole_repository_that_appears(place):

@@ -1,4 +1,5 @@
 /* Groups of kernels that this machine does not have: files that come with a new directory. */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -15,6 +16,8 @@
 static const char *const *files_of_a_group; /* NULL: none come with it */
 static bool locked_by_another;              /* before its maker can look at it */
 static mode_t mode_of_a_group;
+
+static unsigned still_counted;              /* how often a leaf says that somebody is in it */
 
 static void make_file(const char *dir, const char *name)
 {
@@ -44,6 +47,22 @@ int mkdir(const char *path, mode_t mode)
     if (r == 0 && locked_by_another)
         lock_alone(path);
     return (int)r;
+}
+
+/* Stands before the C library's: a group goes with its files, as soon as nobody is in it. */
+int rmdir(const char *path)
+{
+    for (const char *const *name = files_of_a_group; name != NULL && *name != NULL; name++) {
+        char file[CGROUP_PATH_SIZE + 64];
+        snprintf(file, sizeof file, "%s/%s", path, *name);
+        unlink(file);
+    }
+    if (still_counted > 0 && strstr(path, CGROUP_LEAF_SUFFIX) != NULL) {
+        still_counted--;
+        errno = EBUSY;
+        return -1;
+    }
+    return (int)syscall(SYS_unlinkat, AT_FDCWD, path, AT_REMOVEDIR);
 }
 
 /* A limit on memory in a group of this version that has these files. */
@@ -201,6 +220,22 @@ TEST(the_last_run_that_shares_a_leaf_undoes_it)
     CHECK_INT(first_letter(dir, "cgroup.subtree_control"), '+');
     layer_cgroup_release(&second);
     CHECK_INT(first_letter(dir, "cgroup.subtree_control"), '-');
+}
+
+TEST(a_leaf_is_removed_when_the_last_that_left_it_is_no_longer_counted)
+{
+    char dir[] = "/tmp/cgroup-invented-XXXXXX";
+    struct layer_cgroup layer = LAYER_CGROUP_INIT;
+    struct cordon_error err = {0};
+    const struct host_cgroup *host = own_group(dir);
+    char leaf[sizeof layer.leaf];
+    CHECK_INT(limit_memory(&layer, host, &err), 0);
+    snprintf(leaf, sizeof leaf, "%s", layer.leaf);
+    CHECK_INT(access(leaf, F_OK), 0);
+    still_counted = 3;
+    layer_cgroup_release(&layer);
+    CHECK_INT(still_counted, 0);
+    CHECK_ERRNO(access(leaf, F_OK), ENOENT);
 }
 
 TEST(a_leaf_that_stays_locked_is_said_and_not_waited_for)

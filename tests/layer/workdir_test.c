@@ -110,6 +110,24 @@ TEST(only_what_nobody_holds_is_swept)
     CHECK_INT(rmdir(place), 0);
 }
 
+TEST(root_sweeps_what_belonged_to_the_user_of_a_run_whoever_that_was)
+{
+    struct layer_workdir w;
+    char left[96];
+    if (geteuid() != 0)
+        test_skip("only root gives its work directories away");
+    make_place();
+    make(&w);
+    snprintf(left, sizeof left, "%s/user/" WORKDIR_PREFIX "left", place);
+    CHECK_INT(mkdir(left, 0700), 0);
+    CHECK_INT(chown(left, 40000, 40000), 0); /* where only 65536 ids are mapped */
+    layer_workdir_remove(&w);
+    make(&w);
+    CHECK_ERRNO(access(left, F_OK), ENOENT);
+    layer_workdir_remove(&w);
+    CHECK_INT(rmdir(place), 0);
+}
+
 TEST(one_that_is_just_being_made_is_not_swept)
 {
     struct layer_workdir w;

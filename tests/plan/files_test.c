@@ -163,7 +163,7 @@ TEST(protected_names_stay_read_only_in_every_writable_tree)
             CHECK_INT(step(&i.plan, path)->flags, STEP_OPTIONAL | STEP_OWN | STEP_RDONLY);
         }
         snprintf(path, sizeof path, "%s/.git", trees[k]);
-        CHECK_INT(step(&i.plan, path)->flags, STEP_OWN | STEP_OPTIONAL); /* pinned */
+        CHECK_INT(step(&i.plan, path)->flags, STEP_OWN | STEP_OPTIONAL | STEP_KEEP); /* pinned */
         CHECK(step_at(&i.plan, trees[k]) < step_at(&i.plan, path));
     }
     arena_free(&i.arena);
@@ -246,6 +246,19 @@ TEST(protected_names_of_a_tree_are_protected_wherever_it_is_seen)
     CHECK_INT(compile(&i), 0);
     CHECK((step(&i.plan, "srv/project/.git/hooks")->flags & STEP_RDONLY) != 0);
     CHECK((step(&i.plan, "alias/project/.git/hooks")->flags & STEP_RDONLY) != 0);
+    arena_free(&i.arena);
+}
+
+TEST(what_leads_to_a_tree_is_kept_for_no_name_in_it)
+{
+    struct invented i = invented(PROFILE_AGENT);
+    bind_in(&i, &i.policy.rw, "/srv/data", "/alias");
+    bind_in(&i, &i.policy.rw, "/srv/data/set/file", "/srv/data/set/file");
+    CHECK_INT(compile(&i), 0);
+    CHECK_INT(step(&i.plan, "alias/set/file")->flags, STEP_OWN | STEP_OPTIONAL); /* may be a file, and then may be written */
+    CHECK_INT(step(&i.plan, "alias/set")->flags, STEP_OWN | STEP_OPTIONAL);
+    CHECK_INT(step(&i.plan, "alias/set/file/.git")->flags, STEP_OWN | STEP_OPTIONAL | STEP_KEEP);
+    CHECK_INT(step(&i.plan, "alias/.git")->flags, STEP_OWN | STEP_OPTIONAL | STEP_KEEP);
     arena_free(&i.arena);
 }
 
@@ -390,7 +403,7 @@ TEST(what_a_bind_covers_is_no_ground_any_more)
     CHECK_INT(compile(&i), 0);
     /* Nothing is made in a tree of the host's, and what is above cannot be renamed. */
     CHECK_INT(step(&i.plan, "srv/mine/run/a/hooks")->flags, STEP_OPTIONAL | STEP_OWN | STEP_RDONLY);
-    CHECK_INT(step(&i.plan, "srv/mine/run/a")->flags, STEP_OPTIONAL | STEP_OWN);
+    CHECK_INT(step(&i.plan, "srv/mine/run/a")->flags, STEP_OPTIONAL | STEP_OWN | STEP_KEEP);
     arena_free(&i.arena);
 }
 
