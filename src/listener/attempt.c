@@ -101,15 +101,35 @@ static int unreadable(int error)
     return error == -EPERM || error == -EACCES || error == -EFAULT ? -EPERM : -ENOENT;
 }
 
-static int read_operand(struct operand *out, const struct handed_call *handed, unsigned i, int dir, int path)
+/* A null pointer stands for the descriptor only here; of all others the kernel says EFAULT. */
+static bool null_is_itself(const struct attempt *a, int dir)
+{
+    switch (a->call->number) {
+#if defined(__x86_64__)
+    case SYS_futimesat:
+#endif
+    case SYS_utimensat:
+        return dir != AT_FDCWD && a->flags == 0;
+    case CALL_setxattrat:
+    case CALL_removexattrat:
+        return (a->flags & AT_EMPTY_PATH) != 0;
+    default:
+        return false;
+    }
+}
+
+static int read_operand(struct attempt *a, const struct handed_call *handed, unsigned i, int dir, int path)
 {
     const struct notify_call *call = &handed->call;
+    struct operand *out = &a->what[i];
     out->dir = dir == NONE ? AT_FDCWD : (int)call->args[dir];
     const uint64_t address = argument(call, path);
-    out->itself = address == 0; /* no path, or utimensat() with a null pointer */
+    out->itself = path == NONE || (address == 0 && null_is_itself(a, out->dir));
     out->path[0] = '\0';
     if (out->itself)
         return 0;
+    if (address == 0)
+        return -ENOENT;
     if (handed->len[i] > 0) {
         memcpy(out->path, handed->text + (i == 0 ? 0 : handed->len[0]), handed->len[i]);
         return 0;
@@ -255,9 +275,9 @@ int attempt_read(struct attempt *out, const struct handed_call *handed)
     out->group = form->act == ACT_OWNER ? call->args[form->extra + 1] : 0;
     out->count = form->path2 == NONE ? 1 : 2;
     note_kind(out, form);
-    int r = read_operand(&out->what[0], handed, 0, form->dir, form->path);
+    int r = read_operand(out, handed, 0, form->dir, form->path);
     if (r == 0 && out->count == 2)
-        r = read_operand(&out->what[1], handed, 1, form->dir2, form->path2);
+        r = read_operand(out, handed, 1, form->dir2, form->path2);
     out->what[0].follow = follows(out);
     out->what[0].name = changes_names(out);
     if ((out->flags & AT_EMPTY_PATH) != 0 && out->act != ACT_OPEN && out->what[0].path[0] == '\0')

@@ -63,8 +63,8 @@ size_t attempt_name(struct handed_call *call);
 
 /*
  * 0; -ENOENT if this is nothing that writes to a file system (an internet address, a file opened only to
- * stand for a place, a name without an end: the kernel will say so); -EPERM if the task, or the memory that
- * the name is in, cannot be looked into.
+ * stand for a place, no name, or one without an end: the kernel will say so); -EPERM if the task, or the
+ * memory that the name is in, cannot be looked into.
  */
 int attempt_read(struct attempt *out, const struct handed_call *handed);
 

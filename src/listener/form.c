@@ -21,6 +21,8 @@ static bool flags_are_good(const struct attempt *a)
     case ACT_OPEN:
         return sys_call(SYS_openat, -1, name, a->flags, a->mode) == -EBADF;
     case ACT_MAKE:
+        if (a->symlink) /* to some text, wherever that leads */
+            return a->call->args[0] != 0;
         return !a->node || sys_call(SYS_mknodat, -1, name, a->mode, 0) == -EBADF;
     case ACT_REMOVE:
         return sys_call(SYS_unlinkat, -1, name, a->flags) == -EBADF;

@@ -9,6 +9,7 @@
 #include "sys/files.h"
 
 #define PERMISSIONS 0777u
+#define BENEATH (RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)
 
 bool grant_matches(const char *pattern, const char *component, size_t len)
 {
@@ -43,13 +44,44 @@ bool grant_component(const char *const *patterns, const char *path)
     return false;
 }
 
-/* The part beneath the project's root if one of its components is a cache; NULL: not granted. */
-static char *beneath(const struct plan_guard *guard, char *path)
+/* `mark`, of `len` bytes, stands in the directory that the first `above` bytes of the path name. */
+static bool is_marked(int root, const char *inside, size_t above, const char *mark, size_t len)
 {
-    if (!policy_path_beneath(path, guard->root))
+    char path[PATH_MAX];
+    struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = BENEATH};
+    if (above + 1 + len >= sizeof path)
+        return false;
+    memcpy(path, inside, above + 1);
+    memcpy(path + above + 1, mark, len);
+    path[above + 1 + len] = '\0';
+    int fd = sys_openat2(root, path + 1, &how);
+    sys_close(fd);
+    return fd >= 0;
+}
+
+/* One of the components is the NAME of a "MARK/NAME", and stands beside a MARK. */
+static bool beside_mark(const struct grant *grant, const char *inside)
+{
+    for (const char *const *p = grant->guard->caches; p != NULL && *p != NULL; p++) {
+        const char *name = strchr(*p, '/');
+        const size_t len = name == NULL ? 0 : strlen(name);
+        for (const char *at = inside; name != NULL && (at = strstr(at, name)) != NULL; at++) {
+            if ((at[len] == '/' || at[len] == '\0') &&
+                is_marked(grant->root, inside, (size_t)(at - inside), *p, (size_t)(name - *p)))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* The part beneath the project's root if one of its components is a cache; NULL: not granted. */
+static char *beneath(const struct grant *grant, char *path)
+{
+    const char *root = grant->guard->root;
+    if (!policy_path_beneath(path, root))
         return NULL;
-    char *inside = path + (guard->root[1] == '\0' ? 0 : strlen(guard->root));
-    return grant_component(guard->caches, inside) ? inside + 1 : NULL;
+    char *inside = path + (root[1] == '\0' ? 0 : strlen(root));
+    return grant_component(grant->guard->caches, inside) || beside_mark(grant, inside) ? inside + 1 : NULL;
 }
 
 /* A name in its directory, found anew. */
@@ -80,10 +112,9 @@ static bool as_seen(const struct cell *cell, const struct spot *spot)
 /* GRANT_ANSWERED: it may be. */
 static enum grant_outcome find(struct cell *cell, const struct grant *grant, const struct spot *spot)
 {
-    struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
-                           .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+    struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = BENEATH};
     cell->dir = -1;
-    char *inside = spot_text(spot, cell->path) < 0 ? NULL : beneath(grant->guard, cell->path);
+    char *inside = spot_text(spot, cell->path) < 0 ? NULL : beneath(grant, cell->path);
     if (inside == NULL)
         return GRANT_REFUSED;
     char *slash = strrchr(inside, '/');

@@ -31,6 +31,8 @@ static int close_others(int fds[], int count)
     for (int i = 0; i < count; i++) {
         if (fds[i] >= 0)
             fds[i] = (int)sys_call(SYS_dup3, fds[i], 3 + i, O_CLOEXEC);
+        else
+            sys_close(3 + i);
     }
     sys_close_range(0, 2, 0);
     return (int)sys_close_range((unsigned)(3 + count), ~0u, 0);

@@ -30,7 +30,7 @@ static uint32_t keep(struct records *r, const char *text)
     const uint32_t at = r->text_used;
     const size_t size = strlen(text) + 1;
     memcpy(r->text + at, text, size);
-    r->text_used += (uint32_t)size;
+    __atomic_store_n(&r->text_used, at + (uint32_t)size, __ATOMIC_RELAXED);
     return at;
 }
 
@@ -47,7 +47,7 @@ bool record_add(struct records *r, const struct sighting *seen)
     const size_t test = seen->test == NULL ? 0 : strlen(seen->test);
     const size_t needed = strlen(seen->path) + strlen(seen->comm) + test + 3;
     if (r->text_used == 0)
-        r->text_used = 1; /* offset 0 means nothing */
+        __atomic_store_n(&r->text_used, 1, __ATOMIC_RELAXED); /* offset 0 means nothing */
     if (r->count == VIOLATIONS_MAX || r->text_used + needed > sizeof r->text)
         return false;
     struct record *item = &r->items[r->count];
@@ -79,12 +79,15 @@ bool record_collect(const struct records *r, struct result_violations *out)
     out->unseen = r->unseen;
     if (count == 0)
         return false;
+    /* Once: a listener that was given up may still write. All that the count includes has its text by now. */
+    const uint32_t end = __atomic_load_n(&r->text_used, __ATOMIC_RELAXED);
+    const uint32_t used = end < sizeof r->text ? end : sizeof r->text;
     /* One block: the list, and the text behind it. */
-    struct result_violation *items = malloc(count * sizeof *items + r->text_used);
+    struct result_violation *items = malloc(count * sizeof *items + used);
     if (items == NULL)
         return false;
     char *text = (char *)(items + count);
-    memcpy(text, r->text, r->text_used);
+    memcpy(text, r->text, used);
     for (uint32_t i = 0; i < count; i++) {
         items[i] = record_get(r, i);
         items[i].path = text + r->items[i].path;

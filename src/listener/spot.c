@@ -55,7 +55,7 @@ static int make_full(char *full, uint32_t task, const struct operand *operand)
         return -ENOENT;
     if (path[0] == '/')
         return append(full, path);
-    int r = operand->dir == AT_FDCWD ? task_link(task, "cwd", full) : task_fd_link(task, operand->dir, full);
+    int r = task_fd_link(task, operand->dir, full);
     if (r < 0 || full[0] != '/' || looks_deleted(full, (size_t)r))
         return r < 0 ? r : -ENOTDIR;
     r = append(full, "/");

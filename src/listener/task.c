@@ -66,13 +66,6 @@ static int read_link(const char *path, char *out)
     return (int)n;
 }
 
-int task_link(uint32_t task, const char *name, char *out)
-{
-    char path[PROC_PATH_SIZE];
-    proc_path(path, task, name, -1);
-    return read_link(path, out);
-}
-
 int task_open(uint32_t task, const char *name)
 {
     char path[PROC_PATH_SIZE];
@@ -80,22 +73,26 @@ int task_open(uint32_t task, const char *name)
     return sys_open(AT_FDCWD, path, O_PATH, 0);
 }
 
+static int fd_path(char out[PROC_PATH_SIZE], uint32_t task, int fd)
+{
+    if (fd < 0 && fd != AT_FDCWD)
+        return -EBADF;
+    proc_path(out, task, fd < 0 ? "cwd" : "fd/", fd);
+    return 0;
+}
+
 int task_fd_link(uint32_t task, int fd, char *out)
 {
     char path[PROC_PATH_SIZE];
-    if (fd < 0)
-        return -EBADF;
-    proc_path(path, task, "fd/", fd);
-    return read_link(path, out);
+    int r = fd_path(path, task, fd);
+    return r < 0 ? r : read_link(path, out);
 }
 
 int task_fd_open(uint32_t task, int fd)
 {
     char path[PROC_PATH_SIZE];
-    if (fd < 0)
-        return -EBADF;
-    proc_path(path, task, "fd/", fd);
-    return sys_open(AT_FDCWD, path, O_PATH, 0);
+    int r = fd_path(path, task, fd);
+    return r < 0 ? r : sys_open(AT_FDCWD, path, O_PATH, 0);
 }
 
 int task_own_link(int fd, char *out)

@@ -17,10 +17,12 @@ int task_string(uint32_t task, uint64_t address, char *out, size_t room);
 /* Exactly `size` bytes; 0 or -errno. */
 int task_bytes(uint32_t task, uint64_t address, void *out, size_t size);
 
-/* Where /proc/TASK/`name` leads, as text (`out` has PATH_MAX bytes) or as an O_PATH descriptor. */
-int task_link(uint32_t task, const char *name, char *out);
+/* Where /proc/TASK/`name` leads, as an O_PATH descriptor. */
 int task_open(uint32_t task, const char *name);
-/* The same for descriptor `fd` of the task's. */
+/*
+ * Where descriptor `fd` of the task's leads, as text (`out` has PATH_MAX bytes) or as an O_PATH descriptor;
+ * AT_FDCWD: the directory that the task stands in.
+ */
 int task_fd_link(uint32_t task, int fd, char *out);
 int task_fd_open(uint32_t task, int fd);
 /* It was opened with O_PATH. */

@@ -38,7 +38,7 @@ static int begin(struct walk *w, const struct operand *operand)
         return -ENOENT;
     if (operand->path[0] == '/')
         return stand_on_root(w);
-    w->at = operand->dir == AT_FDCWD ? task_open(w->task, "cwd") : task_fd_open(w->task, operand->dir);
+    w->at = task_fd_open(w->task, operand->dir);
     return w->at;
 }
 

@@ -166,7 +166,7 @@ char **runner_command(struct arena *arena, char *const *command, const struct wo
 const char *const *runner_caches(enum runner runner)
 {
     static const char *const none[] = {NULL};
-    static const char *const ctest[] = {"Testing", NULL};
+    static const char *const ctest[] = {"CTestTestfile.cmake/Testing", NULL}; /* sources may be called so, too */
     static const char *const meson[] = {"meson-logs", "meson-private", NULL};
     return runner == RUNNER_CTEST ? ctest : runner == RUNNER_MESON ? meson : none;
 }

@@ -36,7 +36,7 @@ struct runner_found runner_find(char *const *command);
 char **runner_command(struct arena *arena, char *const *command, const struct workspace *w,
                       const char *config);
 
-/* Names that the runner writes beneath the root; NULL at the end. */
+/* Names that the runner writes beneath the root, as plan_guard has them; NULL at the end. */
 const char *const *runner_caches(enum runner runner);
 
 /* A variable that keeps a tool's cache in the workspace: NAME=<workspace>/<place>. */

@@ -107,6 +107,11 @@ WAYS = {
     "fchmod": ("os.fchmod(os.open('{p}/config.toml', os.O_RDONLY), 0o777)", "change mode", "config.toml"),
     "chown": ("os.chown('{p}/config.toml', os.getuid(), os.getgid())", "change owner", "config.toml"),
     "utime": ("os.utime('{p}/config.toml', (5, 5))", "change times", "config.toml"),
+    "chown of an empty path": ("os.chdir('{p}/data'); "
+                               "assert sc('fchownat', -100, b'', os.getuid(), os.getgid(), 0x1000) == 0",
+                               "change owner", "data"),
+    "utime of an empty path": ("os.chdir('{p}/data'); assert sc('utimensat', -100, b'', 0, 0x1000) == 0",
+                               "change times", "data"),
     "futimens": ("os.utime(os.open('{p}/config.toml', os.O_RDONLY), (5, 5))", "change times", "config.toml"),
     "setxattr": ("os.setxattr('{p}/config.toml', 'user.x', b'1')", "change attributes", "config.toml"),
     # Names that mean the file only to the process itself, or only step by step.
@@ -325,6 +330,21 @@ say([tried(lambda: open('/dev/null', 'w').write('x')), tried(lambda: open('/dev/
 """
     r = guard(project, PYTHON, "-c", PRELUDE + code, options=["--mem", "none"])
     assert set(r.answer) <= {"ok", "ENXIO", "EACCES"} and r.answer[0] == "ok" and r.answer[-5:] == ["ok"] * 5, r.told()
+    assert r.doc["violations"] == [] and r.doc["status"] == "OK", r.told()
+
+
+def test_a_call_without_a_path_is_no_violation(project):
+    code = """
+f, d = os.open('config.toml', os.O_RDONLY), os.open('data', os.O_RDONLY)
+say([sc('openat', f, 0, os.O_WRONLY | os.O_TRUNC), sc('openat', -100, 0, os.O_WRONLY), sc('unlinkat', f, 0, 0),
+     sc('mkdirat', d, 0, 0o755), sc('fchmodat', f, 0, 0o600), sc('fchownat', f, 0, os.getuid(), -1, 0),
+     sc('fchownat', f, 0, os.getuid(), -1, 0x1000), sc('renameat2', d, b'deep', d, 0, 0),
+     sc('linkat', f, 0, d, b'new', 0x1000), sc('symlinkat', 0, d, b'new'), sc('utimensat', -100, 0, 0, 0),
+     sc('utimensat', f, 0, 0, 0x100)])
+"""
+    want = outside(code, cwd=project).answer
+    r = guard(project, PYTHON, "-c", PRELUDE + code)
+    assert r.answer == want == ["EFAULT"] * 11 + ["EINVAL"], r.told()
     assert r.doc["violations"] == [] and r.doc["status"] == "OK", r.told()
 
 

@@ -202,6 +202,23 @@ def test_ctest(project):
     assert (project / "build/Testing/Temporary/LastTest.log").exists()
 
 
+@needs("ctest")
+def test_ctest_beside_sources_of_that_name(project):
+    """Projects keep baselines in Modules/*/Testing; ctest writes into Testing of the build directory."""
+    baseline = project / "Modules/Core/Testing/Baseline/x.txt"
+    baseline.parent.mkdir(parents=True)
+    baseline.write_text("keep")
+    (project / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.13)\nproject(x NONE)\nenable_testing()\n"
+        "add_test(NAME t COMMAND sh tests/t.sh WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})\n")
+    (project / "tests/t.sh").write_text(f"echo lost >{baseline} || true\n")
+    subprocess.run(["cmake", "-B", "build", "-S", "."], cwd=project, check=True, stdout=subprocess.DEVNULL)
+    r = document(project, "--", "ctest", "--test-dir", "build", code=1)
+    assert [v["path"] for v in r.doc["violations"]] == [str(baseline)], r.told()
+    assert baseline.read_text() == "keep"
+    assert (project / "build/Testing/Temporary/LastTest.log").exists()
+
+
 @needs("go")
 def test_go_test(project):
     (project / "go.mod").write_text("module example.org/x\n\ngo 1.19\n")

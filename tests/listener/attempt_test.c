@@ -88,3 +88,37 @@ TEST(addresses_come_along)
     CHECK_INT(attempt_name(&handed), HANDED_HEAD);
     CHECK_INT(attempt_read(&attempt, &handed), -EPERM);
 }
+
+/* No path is the descriptor itself for few calls; the kernel says EFAULT to the others. */
+TEST(a_null_path_means_the_descriptor_only_where_the_kernel_says_so)
+{
+    static const int refused[] = {SYS_openat, SYS_unlinkat, SYS_mkdirat, SYS_fchmodat, SYS_fchownat, SYS_renameat2};
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        call_of((uint32_t)getpid(), refused[i], NULL, "x");
+        CHECK_INT(attempt_read(&attempt, &handed), -ENOENT);
+    }
+    call_of((uint32_t)getpid(), SYS_fchownat, NULL, NULL);
+    handed.call.args[4] = AT_EMPTY_PATH;
+    CHECK_INT(attempt_read(&attempt, &handed), -ENOENT);
+    call_of((uint32_t)getpid(), SYS_utimensat, NULL, NULL);
+    CHECK_INT(attempt_read(&attempt, &handed), -ENOENT); /* there is none */
+    handed.call.args[0] = 3;
+    CHECK_INT(attempt_read(&attempt, &handed), 0);
+    CHECK(attempt.what[0].itself);
+    handed.call.args[3] = AT_SYMLINK_NOFOLLOW; /* EINVAL */
+    CHECK_INT(attempt_read(&attempt, &handed), -ENOENT);
+    call_of((uint32_t)getpid(), SYS_fchmod, NULL, NULL);
+    CHECK_INT(attempt_read(&attempt, &handed), 0);
+    CHECK(attempt.what[0].itself);
+}
+
+/* setxattrat() and removexattrat(): with the flag no path is as good as an empty one. */
+TEST(a_null_path_of_an_attribute_is_an_empty_one)
+{
+    call_of((uint32_t)getpid(), 466, NULL, NULL);
+    handed.call.args[2] = 0;
+    CHECK_INT(attempt_read(&attempt, &handed), -ENOENT);
+    handed.call.args[2] = AT_EMPTY_PATH;
+    CHECK_INT(attempt_read(&attempt, &handed), 0);
+    CHECK(attempt.what[0].itself);
+}

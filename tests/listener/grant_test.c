@@ -4,6 +4,7 @@
  */
 #include <fcntl.h>
 #include <ftw.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -28,7 +29,7 @@ static struct box {
     unsigned told;
 } box;
 
-static const char *const caches[] = {"__pycache__", ".pytest_cache", ".coverage", ".coverage.*", NULL};
+static const char *const caches[] = {"__pycache__", ".pytest_cache", ".coverage", ".coverage.*", "list.txt/Out", NULL};
 
 static const char *in(const char *name)
 {
@@ -84,7 +85,7 @@ static void project(void)
 }
 
 /* Python knows errno and flags; its answer is what it prints. */
-static void run_with(const char *code, const char *notes)
+static void start(const char *code, struct plan_guard guard)
 {
     static const struct run_wishes options = {
         .input = -1, .output = {-1, -1}, .capture = true, .ledger = true, .signals = -1, .on_violation = count_told};
@@ -107,16 +108,27 @@ static void run_with(const char *code, const char *notes)
         .host = &box.host,
         .command = command,
         .caller_env = environ,
-        .guard = {.root = box.root, .caches = caches, .test_notes = notes, .on_violation = box.on_violation}};
+        .guard = guard};
     struct cordon_error err = {0};
     CHECK_INT(layer_probe(&box.host, &box.arena, &box.policy, environ, NULL), 0);
     if (plan_compile(&box.plan, &box.arena, &request, &err) < 0)
         test_fail(__FILE__, __LINE__, "%s %s: %s", err.what, err.subject, err.why);
     if (supervisor_start(&box.supervisor, &box.plan, &options, &box.result) < 0)
         test_fail(__FILE__, __LINE__, "%s %s", box.result.error.what, box.result.error.subject);
+}
+
+static void finish(void)
+{
     while (!supervisor_step(&box.supervisor, true)) {
     }
     supervisor_finish(&box.supervisor);
+}
+
+static void run_with(const char *code, const char *notes)
+{
+    start(code, (struct plan_guard){
+                    .root = box.root, .caches = caches, .test_notes = notes, .on_violation = box.on_violation});
+    finish();
 }
 
 static void run(const char *code)
@@ -234,6 +246,41 @@ TEST(a_cache_that_is_a_link_leads_nowhere)
     end();
 }
 
+/* "Out" is a cache beside a list.txt. */
+TEST(a_common_name_is_a_cache_beside_its_mark_alone)
+{
+    project();
+    CHECK_INT(mkdir(in("build"), 0755), 0);
+    CHECK_INT(mkdir(in("src/Out"), 0755), 0);
+    CHECK_INT(mkdir(in("linked"), 0755), 0);
+    put("build/list.txt", "");
+    CHECK_INT(symlink("../build/list.txt", in("linked/list.txt")), 0);
+    put("src/Out/x", "keep");
+    run("os.makedirs('build/Out/deep/Out')\n"
+        "open('build/Out/deep/Out/x', 'w').write('1')\n"
+        "print(t(open, 'src/Out/x', 'w'), t(os.mkdir, 'Out'), t(os.mkdir, 'linked/Out'), t(os.mkdir, 'build/Outer'),\n"
+        "  t(open, 'build/list.txt', 'w'))");
+    said("EROFS EROFS EROFS EROFS EROFS\n");
+    CHECK_STR(get("build/Out/deep/Out/x"), "1");
+    CHECK_STR(get("src/Out/x"), "keep");
+    CHECK_INT(box.result.violations.total, 5);
+    end();
+}
+
+TEST(without_a_path_there_is_nothing_to_grant)
+{
+    project();
+    put("src/__pycache__/x", "keep");
+    run("import ctypes\n"
+        "libc = ctypes.CDLL(None, use_errno=True)\n"
+        "f = os.open('src/__pycache__/x', os.O_RDONLY)\n"
+        "print(libc.openat(f, None, os.O_WRONLY|os.O_TRUNC), ctypes.get_errno() == errno.EFAULT)");
+    said("-1 True\n");
+    CHECK_STR(get("src/__pycache__/x"), "keep");
+    CHECK_INT(box.result.violations.total, 0);
+    end();
+}
+
 TEST(errors_of_a_grant_are_those_of_the_call)
 {
     project();
@@ -312,5 +359,28 @@ TEST(the_test_that_runs_is_named)
         CHECK_STR(box.result.violations.items[i].test, "tests/test_a.py::test_b");
     CHECK_STR(box.result.violations.items[0].comm, "python3");
     CHECK_STR(box.result.violations.items[1].comm, "sh");
+    end();
+}
+
+/* Without a project the listener has no use for the last of its places. */
+TEST(what_the_caller_has_open_stays_its_own)
+{
+    int ends[2], held[8], count = 0;
+    project();
+    CHECK_INT(pipe2(ends, O_CLOEXEC), 0);
+    do
+        held[count] = fcntl(ends[1], F_DUPFD_CLOEXEC, 5);
+    while (held[count++] < 9);
+    start("import time; time.sleep(600)", (struct plan_guard){.root = NULL});
+    close(ends[1]);
+    while (count > 0)
+        close(held[--count]);
+    struct pollfd closed = {.fd = ends[0]};
+    for (int i = 0; i < 1000 && poll(&closed, 1, 10) == 0; i++)
+        CHECK(!supervisor_step(&box.supervisor, false));
+    CHECK(box.supervisor.listener.pidfd >= 0);
+    CHECK_INT(closed.revents, POLLHUP);
+    supervisor_kill(&box.supervisor);
+    finish();
     end();
 }

@@ -59,7 +59,7 @@ TEST(the_others_are_told_apart)
     CHECK_INT(runner_find(WORDS(W("node"), W("--test"))).runner, RUNNER_NODE);
     CHECK_INT(runner_find(WORDS(W("go"), W("test"), W("./..."))).runner, RUNNER_GO);
     CHECK_INT(runner_find(WORDS(W("cargo"), W("+nightly"), W("test"))).runner, RUNNER_CARGO);
-    CHECK_STR(runner_caches(runner_find(WORDS(W("ctest"))).runner)[0], "Testing");
+    CHECK_STR(runner_caches(runner_find(WORDS(W("ctest"))).runner)[0], "CTestTestfile.cmake/Testing");
     check_command(WORDS(W("meson"), W("test"), W("-C"), W("b")), "meson test --no-rebuild -C b");
     check_command(WORDS(W("meson"), W("test"), W("--no-rebuild")), "meson test --no-rebuild");
 }
