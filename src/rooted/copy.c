@@ -9,6 +9,7 @@
 
 #include "base/fd.h"
 #include "rooted/guard.h"
+#include "rooted/names.h"
 #include "rooted/temporary.h"
 #include "rooted/tree.h"
 #include "rooted/write.h"
@@ -205,6 +206,44 @@ static int copy_link(struct copy *c, int from_dir, const char *from, int dir, co
     return rc < 0 ? rc : step(c, 0);
 }
 
+static int check_empty(int fd)
+{
+    struct names names;
+    int rc = names_read(fd, &names);
+    if (rc == 0 && names.count > 0)
+        rc = -ESTALE;
+    names_free(&names);
+    return rc;
+}
+
+/*
+ * Is this the directory that we made? Somebody may have renamed another one into its place, which must not get other
+ * rights. An own empty one that nobody else may open is as good. Set-group-ID comes from the directory around it; an
+ * ACL that is inherited gives nobody more than the mode asked for. Two copies to one new name: one of them may fail.
+ */
+static int check_made(const struct copy *c, int dir, int fd)
+{
+    const mode_t not_asked = 07077 & ~(mode_t)S_ISGID;
+    char temporary[TEMPORARY_NAME_MAX];
+    struct stat st, ours;
+    if (fstat(fd, &st) < 0)
+        return -errno;
+    if (st.st_uid == geteuid() && (st.st_mode & not_asked) == 0)
+        return check_empty(fd);
+    /* Some file systems have owners and modes of their own: those of a file that is ours for certain. */
+    FD_AUTO file = temporary_create(c->root, dir, 0600, temporary);
+    if (file < 0)
+        return -ESTALE; /* not known to be ours */
+    const int rc = fstat(file, &ours) < 0 ? -errno : 0;
+    unlinkat(dir, temporary, 0);
+    if (rc < 0)
+        return rc;
+    const bool keeps_modes = (ours.st_mode & not_asked) == 0;
+    if (st.st_uid != ours.st_uid || (keeps_modes && (st.st_mode & not_asked) != 0))
+        return -ESTALE;
+    return check_empty(fd);
+}
+
 /* Makes the directory, or takes the one that is there; a descriptor for reading. */
 static int make_dir(const struct copy *c, int dir, const char *name, bool *made)
 {
@@ -217,7 +256,7 @@ static int make_dir(const struct copy *c, int dir, const char *name, bool *made)
     FD_AUTO fd = openat(dir, name, O_RDONLY | O_DIRECTORY | GUARD(copy_dir, O_NOFOLLOW) | O_CLOEXEC);
     if (fd < 0)
         return errno == ENOTDIR || errno == ELOOP ? COPY_ONTO_OTHER : -errno;
-    int rc = *made ? 0 : check_mount(c, dir, fd);
+    int rc = *made ? check_made(c, dir, fd) : check_mount(c, dir, fd);
     return rc < 0 ? rc : fd_take(&fd);
 }
 
@@ -345,6 +384,7 @@ static int copy_tree(struct copy *c, int fd, const struct resolve_place *to)
 
 static int copy_any(struct copy *c, const struct resolve_place *from, const struct resolve_place *to)
 {
+    c->source = from->st;
     if (from->name[0] != '\0' && S_ISLNK(from->st.st_mode))
         return copy_link(c, from->dir, from->name, to->dir, to->name);
     if (from->name[0] != '\0' && !S_ISREG(from->st.st_mode) && !S_ISDIR(from->st.st_mode))
@@ -355,6 +395,7 @@ static int copy_any(struct copy *c, const struct resolve_place *from, const stru
         return fd == -ELOOP ? -ESTALE : fd;
     if (fstat(fd, &st) < 0)
         return -errno;
+    c->source = st;
     if (S_ISREG(st.st_mode))
         return to->name[0] == '\0' ? COPY_ONTO_DIR
                                    : copy_file_to(c, fd, &st, to->dir, to->name);

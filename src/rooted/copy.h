@@ -12,6 +12,7 @@ struct copy {
     bool locked; /* the caller holds the writer's lock of the one name that is replaced */
     bool moving; /* the source goes afterwards: what is made is new (else -EEXIST), our own until it is complete,
                     and gets the owner, the attributes and the ACL as well, as far as they can be given */
+    struct stat source; /* as it was before it was copied */
     struct copier copier;
     uint64_t entries, bytes;
     struct buf where; /* beneath the source: what failed */

@@ -214,10 +214,13 @@ int64_t copier_copy_over(struct copier *c, int from, const struct stat *st, int 
             rc = copy_range(c, from, to, 0, size);
         if (rc < 0)
             return rc;
-        struct stat now; /* of a source that shrank meanwhile, nothing old may be seen behind it */
-        if (fstat(from, &now) == 0 && now.st_size < size)
-            size = now.st_size;
     }
+    /* Of a source that shrank meanwhile, nothing old may be seen behind it: to clone an empty one changes nothing. */
+    struct stat now;
+    if (fstat(from, &now) < 0)
+        return -errno;
+    if (now.st_size < size)
+        size = now.st_size;
     return ftruncate(to, size) < 0 ? -errno : size;
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/fd.h"
 #include "rooted/copy.h"
+#include "rooted/descriptor.h"
 #include "rooted/dirs.h"
 #include "rooted/guard.h"
 #include "rooted/remove.h"
@@ -14,6 +15,8 @@
 #include "rooted/tree.h"
 #include "rooted/write.h"
 #include "sys/entry.h"
+
+#define SOURCE_CHANGED (-4300) /* beside what a copy answers: it is not what was copied any more */
 
 struct renaming {
     struct target from, to;
@@ -165,9 +168,40 @@ static int rename_over(struct cordon_root *root, const struct renaming *r)
     return errno != EINVAL && errno != ENOSYS ? -errno : replace_by_hand(root, from, to);
 }
 
+static bool same_time(struct timespec a, struct timespec b)
+{
+    return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
+/* Does the name still bear what was copied, as it was then? */
+static int check_source(const struct resolve_place *from, const struct stat *copied)
+{
+    struct stat now;
+    if (fstatat(from->dir, from->name, &now, AT_SYMLINK_NOFOLLOW) < 0)
+        return errno == ENOENT ? SOURCE_CHANGED : -errno;
+    return descriptor_same(&now, copied) && now.st_size == copied->st_size &&
+                   same_time(now.st_mtim, copied->st_mtim) && same_time(now.st_ctim, copied->st_ctim)
+               ? 0
+               : SOURCE_CHANGED;
+}
+
+/* Not between two writes to it: what came after the copy would be lost. Of a tree only its top is looked at. */
+static int remove_source(struct cordon_root *root, const struct resolve_place *from,
+                         const struct stat *copied)
+{
+    RACE_POINT("moved");
+    pthread_mutex_t *held = writer_lock(root, from->name);
+    int rc = check_source(from, copied);
+    if (rc == 0 && unlinkat(from->dir, from->name, 0) < 0)
+        rc = -errno;
+    writer_unlock(&held);
+    return rc == -EISDIR ? remove_any(root, from->dir, from->name) : rc;
+}
+
 /*
  * Inside one base, to another mount: copied beside the destination, put in place, then removed. `where`
- * gets what is below the source that could not be copied.
+ * gets what is below the source that could not be copied. Of a source that changed while it was copied nothing is
+ * put in place; if it changed after that, both stay, and the caller hears of it.
  */
 static int move_across(const struct call *c, struct renaming *r, bool overwrite, struct buf *where)
 {
@@ -187,10 +221,12 @@ static int move_across(const struct call *c, struct renaming *r, bool overwrite,
     rc = copy_entry(&copy, &r->from_place, &beside);
     buf_puts(where, copy_failed_at(&copy));
     copy_release(&copy);
-    if (rc == -EEXIST && where->len == 0)
+    if ((rc == -EEXIST || rc == -ESTALE) && where->len == 0)
         return -ESTALE; /* somebody else took the name: what bears it is not ours to remove */
     if (rc == -EEXIST)
         rc = -ESTALE;
+    if (rc == 0)
+        rc = check_source(&r->from_place, &copy.source);
     if (rc == 0) {
         struct renaming last = *r;
         last.from_place = beside;
@@ -203,7 +239,7 @@ static int move_across(const struct call *c, struct renaming *r, bool overwrite,
         remove_any(c->root, beside.dir, beside.name);
         return rc;
     }
-    return remove_any(c->root, r->from_place.dir, r->from_place.name);
+    return remove_source(c->root, &r->from_place, &copy.source);
 }
 
 /* What is to be replaced must not hold what replaces it: both would be gone. */
@@ -221,6 +257,8 @@ static int fail_move(const struct call *c, const struct renaming *r, bool overwr
     char from[PATH_MAX + 64];
     if (rc == -EEXIST && !overwrite)
         return call_fail_code(c, &r->to, "EEXIST", EEXIST, "rename", "dest already exists.");
+    if (rc == SOURCE_CHANGED)
+        return call_fail(c, &r->from, "rename", -ESTALE);
     if (rc == -EINVAL || rc == COPY_SAME)
         return fail_into_itself(c, r);
     if (rc != COPY_UNSUPPORTED) /* what else a copy may meet was put there meanwhile */

@@ -48,7 +48,7 @@ int write_commit(struct cordon_root *root, int dir, int *fd, const char *tempora
         rc = -errno;
     if (rc < 0)
         unlinkat(dir, temporary, 0);
-    return rc < 0 ? rc : write_sync_names(root, dir);
+    return rc;
 }
 
 /*
@@ -224,6 +224,8 @@ int write_replace(struct cordon_root *root, struct writing *w, const void *data,
             return write_in_place(root, &w->fd, data, len);
     }
     int rc = replace_by_rename(root, w, data, len);
+    if (rc == 0)
+        return write_sync_names(root, w->place.dir);
     if (!write_denied(rc) || (w->fd < 0 && !w->plain))
         return rc;
     if (w->plain) {

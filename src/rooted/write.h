@@ -15,8 +15,9 @@ int write_sync_names(const struct cordon_root *root, int dir);
 int write_close(int *fd);
 
 /*
- * Takes the place of `name`, synced as the root wants; the temporary name is gone in any case.
- * Closes `*fd` before the rename, so that the rename is the last that can fail.
+ * Takes the place of `name`, the content synced as the root wants; the temporary name is gone in any case.
+ * Closes `*fd` before the rename, so that the rename is the last that can fail: whoever is denied may write in
+ * place. The name is the caller's to sync.
  */
 int write_commit(struct cordon_root *root, int dir, int *fd, const char *temporary,
                  const char *name);

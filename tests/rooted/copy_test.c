@@ -1,12 +1,35 @@
 /* Copies of files, trees and lists. */
 #include <fcntl.h>
+#include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "fixture.h"
 #include "harness.h"
+#include "rooted/guard.h"
+#include "sys/entry.h"
+
+#define STRANGER 1234
+
+static const char *emptied; /* before it is cloned */
+
+/* Instead of the C library's: a file system that clones, which of an empty file changes nothing and succeeds. */
+int ioctl(int fd, unsigned long request, ...)
+{
+    va_list args;
+    va_start(args, request);
+    const long arg = va_arg(args, long);
+    va_end(args);
+    if (request != SYS_FICLONE || emptied == NULL)
+        return (int)syscall(SYS_ioctl, fd, request, arg);
+    CHECK(truncate(emptied, 0) == 0);
+    return 0;
+}
 
 EVERYWHERE(copies_files)
 {
@@ -136,6 +159,150 @@ TEST(names_the_link_that_a_copy_may_not_follow)
 }
 
 static const char *others, *wanted;
+
+static bool fixed_owner;
+
+/* Instead of the C library's: a file system whose owner and modes are those of its mount, as vfat. */
+int fstat(int fd, struct stat *st)
+{
+    const int rc = fstatat(fd, "", st, AT_EMPTY_PATH);
+    if (rc == 0 && fixed_owner) {
+        st->st_uid = STRANGER;
+        st->st_mode |= 0755;
+    }
+    return rc;
+}
+
+TEST(shows_nothing_old_behind_a_source_that_became_empty)
+{
+    struct fixture f;
+    fixture_open(&f, CORDON_ROOT_ALLOW_HARDLINK); /* in place */
+    host_write(host(&f, forms, "a"), "new");
+    host_write(host(&f, forms, "b"), "old secret");
+    CHECK(link(host(&f, forms, "b"), host(&f, forms, "c")) == 0);
+    emptied = host(&f, forms, "a");
+    WORKS(&f, cordon_root_copy_file(f.root, "a", "b", &f.err));
+    emptied = NULL;
+    CHECK_HOST(host(&f, forms, "c"), "");
+    fixture_close(&f);
+}
+
+static const struct cordon_root_cp_options recursive = {.size = sizeof recursive, .recursive = true};
+
+static struct {
+    const char *at; /* on the host: what the copy makes */
+    const char *by; /* takes its place */
+} swap;
+
+static void swap_directories(const char *point)
+{
+    if (strcmp(point, "copy dir") != 0)
+        return;
+    guard_hook = NULL;
+    CHECK(rmdir(swap.at) == 0 && rename(swap.by, swap.at) == 0);
+}
+
+/* A tree of mode 0755 to `copy`, where `other` takes the place of the directory that was made. */
+static int copy_while_swapped(struct fixture *f)
+{
+    host_mkdir(host(f, forms, "s"));
+    host_write(host(f, forms, "s/x"), "X");
+    swap.at = host(f, forms, "copy");
+    swap.by = host(f, forms, "other");
+    guard_hook = swap_directories;
+    return cordon_root_cp(f->root, "s", "copy", &recursive, &f->err);
+}
+
+static const struct {
+    mode_t mode;
+    uid_t owner; /* 0: our own */
+    bool full;
+} others_directories[] = {{0700, 0, true}, {0770, 0, false}, {0700, STRANGER, false}};
+
+TEST(opens_no_directory_of_others_that_took_the_place_of_the_one_that_was_made)
+{
+    for (size_t i = 0; i < sizeof others_directories / sizeof others_directories[0]; i++) {
+        struct fixture f;
+        struct stat st;
+        const uid_t owner = others_directories[i].owner;
+        if (owner != 0 && geteuid() != 0)
+            continue; /* nobody else can give directories away */
+        fixture_open(&f, 0);
+        host_mkdir(host(&f, forms, "other"));
+        if (others_directories[i].full)
+            host_write(host(&f, forms, "other/secret"), "secret");
+        CHECK(chmod(host(&f, forms, "other"), others_directories[i].mode) == 0);
+        CHECK(owner == 0 || chown(host(&f, forms, "other"), owner, owner) == 0);
+        FAILS(&f, copy_while_swapped(&f), "ESTALE");
+        CHECK(stat(host(&f, forms, "copy"), &st) == 0);
+        CHECK_INT(st.st_mode & 07777, others_directories[i].mode);
+        CHECK_INT(st.st_uid, owner != 0 ? owner : geteuid());
+        CHECK(!host_exists(host(&f, forms, "copy/x")));
+        fixture_close(&f);
+    }
+}
+
+/* The kernel's form of a default ACL that lets another user and the group in. */
+static const struct {
+    uint32_t version;
+    struct {
+        uint16_t tag, perm;
+        uint32_t id;
+    } entries[5];
+} lets_others_in = {2,
+                    {{0x01, 7, UINT32_MAX},
+                     {0x02, 7, STRANGER},
+                     {0x04, 7, UINT32_MAX},
+                     {0x10, 7, UINT32_MAX},
+                     {0x20, 5, UINT32_MAX}}};
+
+static void copies_into(const char *dir_mode, mode_t mode, bool acl)
+{
+    struct fixture f;
+    struct stat st;
+    fixture_open(&f, 0);
+    host_mkdir(host(&f, forms, "s"));
+    host_mkdir(host(&f, forms, "s/t"));
+    host_write(host(&f, forms, "s/t/x"), "X");
+    host_mkdir(host(&f, forms, "d"));
+    CHECK(chmod(host(&f, forms, "d"), mode) == 0);
+    if (acl && setxattr(host(&f, forms, "d"), "system.posix_acl_default", &lets_others_in,
+                        sizeof lets_others_in, 0) < 0) {
+        fixture_close(&f);
+        test_skip("the file system has no ACLs");
+    }
+    if (cordon_root_cp(f.root, "s", "d/copy", &recursive, &f.err) < 0)
+        test_fail(__FILE__, __LINE__, "into a directory with %s: %s", dir_mode, f.err.message);
+    CHECK_HOST(host(&f, forms, "d/copy/t/x"), "X");
+    CHECK(stat(host(&f, forms, "d/copy/t"), &st) == 0);
+    CHECK_INT(st.st_mode & 07777, 0755);
+    fixture_close(&f);
+}
+
+TEST(copies_into_directories_that_give_their_group_and_acl)
+{
+    copies_into("a group", 02755, false);
+    copies_into("an ACL", 0755, true);
+    copies_into("both", 02755, true);
+}
+
+TEST(copies_to_file_systems_with_owners_and_modes_of_their_own)
+{
+    struct fixture f;
+    fixture_open(&f, 0);
+    host_mkdir(host(&f, forms, "s"));
+    host_write(host(&f, forms, "s/x"), "X");
+    fixed_owner = true;
+    WORKS(&f, cordon_root_cp(f.root, "s", "copy", &recursive, &f.err));
+    host_mkdir(host(&f, forms, "other"));
+    host_write(host(&f, forms, "other/secret"), "secret");
+    host_remove(host(&f, forms, "s"));
+    host_remove(host(&f, forms, "copy"));
+    FAILS(&f, copy_while_swapped(&f), "ESTALE");
+    fixed_owner = false;
+    CHECK_HOST(host(&f, forms, "copy/secret"), "secret");
+    fixture_close(&f);
+}
 
 /* Somebody else saves a file under the name that the copy was to get; then the copy is stopped. */
 static int take_the_name(void *user, uint64_t entries, uint64_t bytes)

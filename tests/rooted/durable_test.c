@@ -158,6 +158,35 @@ TEST(syncs_content_and_names)
     check_sync(CORDON_ROOT_SYNC_FULL);
 }
 
+/*
+ * A directory that can be written to and not read cannot be synced. When that is found the new content has its name:
+ * no reason to write in place, which would reach the other name or write twice.
+ */
+TEST(writes_nothing_again_if_only_the_name_could_not_be_synced)
+{
+    if (geteuid() == 0 && (setgid(1500) < 0 || setuid(1500) < 0))
+        test_skip("cannot become an ordinary user");
+    struct fixture f;
+    prepare(&f, CORDON_ROOT_SYNC_FULL);
+    f.options.flags = 0; /* links are broken */
+    fixture_reopen(&f);
+    host_mkdir(host(&f, forms, "d"));
+    CHECK(link(host(&f, forms, "linked"), host(&f, forms, "d/a")) == 0);
+    CHECK(chmod(host(&f, forms, "d"), 0300) == 0);
+    for (int i = 0; i < 3; i++) {
+        files = 0;
+        if (i < 2)
+            FAILS(&f, write_text(&f, "d/a", i == 0 ? "new" : "newer"), "EACCES");
+        else
+            FAILS(&f, cordon_root_copy_file(f.root, "source", "d/a", &f.err), "EACCES");
+        CHECK_HOST(host(&f, forms, "d/a"), i == 0 ? "new" : i == 1 ? "newer" : "source");
+        CHECK_HOST(host(&f, forms, "linked"), "linked");
+        CHECK_INT(files, 1);
+    }
+    CHECK(chmod(host(&f, forms, "d"), 0700) == 0);
+    fixture_close(&f);
+}
+
 TEST(keeps_the_old_content_if_the_new_is_refused_when_it_is_closed)
 {
     static int (*const writers[])(struct fixture *f) = {write_again, copy_to_old, copy_to_new, cp_to_new, append_new};

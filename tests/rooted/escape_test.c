@@ -354,6 +354,8 @@ TEST(survives_swaps_on_every_base)
         UNDER_ATTACK(&f, "copy target", 0, "n", "secret", cp(&f, file, at(form, "n"), false));
         UNDER_ATTACK(&f, "copy target", 0, "n", "missing", cp(&f, file, at(form, "n"), false));
         UNDER_ATTACK(&f, "copy dir", 0, "n", "dir", cp(&f, at(form, "in"), at(form, "n"), false));
+        host_mkdir(host(&f, form, "n")); /* what is there already is merged with, whatever it looks like */
+        UNDER_ATTACK(&f, "copy dir", 0, "n", "dir", cp(&f, at(form, "in"), at(form, "n"), false));
         UNDER_ATTACK(&f, "link", 0, "in/file", "secret",
                      cordon_root_link(r, file, at(form, "n"), e));
         cordon_root_close(f.root);

@@ -151,15 +151,21 @@ static struct {
     char name[TEMPORARY_NAME_MAX];
 } stranger;
 
-static void learn_the_name(const char *point)
+static void find_temporary(void)
 {
-    DIR *dir = strcmp(point, "commit") == 0 ? opendir(stranger.dir) : NULL;
-    for (struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;) {
+    DIR *dir = opendir(stranger.dir);
+    stranger.name[0] = '\0';
+    for (struct dirent *e; (e = readdir(dir)) != NULL;) {
         if (temporary_is(e->d_name))
             snprintf(stranger.name, sizeof stranger.name, "%.63s", e->d_name);
     }
-    if (dir != NULL)
-        closedir(dir);
+    closedir(dir);
+}
+
+static void learn_the_name(const char *point)
+{
+    if (strcmp(point, "commit") == 0)
+        find_temporary();
 }
 
 static void take_the_name(const char *point)
@@ -207,6 +213,98 @@ TEST(gives_no_file_that_moves_to_who_took_the_name)
 TEST(puts_no_tree_that_moves_into_the_directory_of_who_took_the_name)
 {
     move_to_a_name_that_is_taken("s", "make dir", true);
+}
+
+/* The directory that the move made beside the destination, before it is opened. */
+static void put_another_in_its_place(const char *point)
+{
+    if (strcmp(point, "copy dir") != 0)
+        return;
+    find_temporary();
+    const char *made = text("%s/%s", stranger.dir, stranger.name);
+    CHECK(rmdir(made) == 0 && rename(text("%s/private", stranger.dir), made) == 0);
+    guard_hook = NULL;
+}
+
+TEST(neither_opens_nor_removes_a_directory_that_took_the_place_of_the_one_that_was_made)
+{
+    struct fixture f;
+    struct stat st;
+    open_mounted(&f);
+    host_mkdir(host(&f, forms, "m/private"));
+    host_write(host(&f, forms, "m/private/key"), "key");
+    CHECK(chmod(host(&f, forms, "m/private"), 0700) == 0);
+    stranger.dir = host(&f, forms, "m");
+    guard_hook = put_another_in_its_place;
+    FAILS(&f, cordon_root_move(f.root, "s", "m/t", false, &f.err), "ESTALE");
+    CHECK(guard_hook == NULL);
+    const char *private = text("%s/%s", host(&f, forms, "m"), stranger.name);
+    CHECK(stat(private, &st) == 0 && (st.st_mode & 07777) == 0700);
+    CHECK_HOST(text("%s/key", private), "key");
+    CHECK_HOST(host(&f, forms, "s/sub/x"), "X");
+    CHECK(!host_exists(host(&f, forms, "m/t")));
+    close_mounted(&f);
+}
+
+/* ---- somebody who changes the source of a move while it is copied, or later ---- */
+
+static struct {
+    const char *when;
+    const char *path; /* on the host */
+    const char *by;   /* takes its name; NULL: it gets more content */
+} change;
+
+static void change_the_source(const char *point)
+{
+    if (strcmp(point, change.when) != 0)
+        return;
+    guard_hook = NULL;
+    if (change.by != NULL) {
+        CHECK(rename(change.by, change.path) == 0);
+        return;
+    }
+    int fd = open(change.path, O_WRONLY | O_APPEND);
+    CHECK(fd >= 0 && write(fd, "+", 1) == 1 && close(fd) == 0);
+}
+
+static void moves_what_changes(const char *when, const char *name, const char *by)
+{
+    struct fixture f;
+    open_mounted(&f);
+    host_write(host(&f, forms, "a"), "before");
+    host_write(host(&f, forms, "newer"), "after!"); /* as long as the other */
+    host_symlink("newer", host(&f, forms, "l"));
+    host_symlink("other", host(&f, forms, "l2"));
+    host_write(host(&f, forms, "m/t"), "kept");
+    change.when = when;
+    change.path = host(&f, forms, name);
+    change.by = by != NULL ? host(&f, forms, by) : NULL;
+    guard_hook = change_the_source;
+    FAILS(&f, cordon_root_move(f.root, name, "m/t", true, &f.err), "ESTALE");
+    CHECK(guard_hook == NULL);
+    CHECK_STR(f.err.path, name);
+    if (name[0] == 'a')
+        CHECK_HOST(host(&f, forms, "a"), by != NULL ? "after!" : "before+");
+    CHECK(host_exists(host(&f, forms, name)));
+    if (strcmp(when, "moved") != 0)
+        CHECK_HOST(host(&f, forms, "m/t"), "kept");
+    stranger.dir = host(&f, forms, "m");
+    find_temporary();
+    CHECK_STR(stranger.name, "");
+    close_mounted(&f);
+}
+
+TEST(removes_no_source_of_a_move_that_changed_after_it_was_copied)
+{
+    moves_what_changes("moved", "a", "newer");
+    moves_what_changes("moved", "a", NULL);
+    moves_what_changes("moved", "l", "l2");
+}
+
+TEST(puts_nothing_in_place_of_a_source_that_changed_while_it_was_copied)
+{
+    moves_what_changes("copy target", "a", "newer");
+    moves_what_changes("copy target", "a", NULL);
 }
 
 /* ---- no mount is entered, of the same file system either, which has the same number ---- */
