@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -203,6 +204,8 @@ static bool is_digit(const struct reader *r)
     return r->p < r->end && *r->p >= '0' && *r->p <= '9';
 }
 
+#define EXPONENT_MOST 700
+
 /* The value of a number that is known to be well-formed; strtod() would obey the locale. */
 static double to_real(const char *s)
 {
@@ -225,6 +228,8 @@ static double to_real(const char *s)
             e = e < 10000 ? e * 10 + (*s - '0') : e;
         exponent += down ? -e : e;
     }
+    /* The digits make 0, or 1 and more: further away the value is 0, or too large, in any case. */
+    exponent = exponent > EXPONENT_MOST ? EXPONENT_MOST : exponent < -EXPONENT_MOST ? -EXPONENT_MOST : exponent;
     for (; exponent > 0 && value < 1e300; exponent--)
         value *= 10;
     for (; exponent < 0 && value > 0; exponent++)
@@ -299,47 +304,40 @@ static int read_number(struct reader *r, struct json *out)
     return 0;
 }
 
-static uint32_t hash(const char *s)
+/* By name, and those of one name as they stand in the text. */
+static int compare_keys(const void *a, const void *b)
 {
-    uint32_t h = 2166136261u;
-    for (; *s != '\0'; s++)
-        h = (h ^ (unsigned char)*s) * 16777619u;
-    return h;
+    const struct json *one = *(const struct json *const *)a;
+    const struct json *other = *(const struct json *const *)b;
+    const int names = strcmp(one->key, other->key);
+    if (names != 0)
+        return names;
+    if (one->key_line != other->key_line)
+        return one->key_line < other->key_line ? -1 : 1;
+    return (one->key_col > other->key_col) - (one->key_col < other->key_col);
 }
 
-/* Duplicate keys: by comparison for a few, by a table for many, so that it stays linear. */
+/* By sorting: a table could be given names that all want the same place. */
 static int refuse_duplicates(struct reader *r, const struct json *object)
 {
-    enum { FEW = 12 };
-    size_t size = 4;
-    const struct json **table = NULL;
-    if (object->count > FEW) {
-        while (size < object->count * 2)
-            size *= 2;
-        table = arena_array(r->arena, size, sizeof(const struct json *));
-        if (table == NULL)
-            return fail(r, r->p, "document too large");
-    }
-    for (const struct json *m = object->first; m != NULL; m = m->next) {
-        const struct json *twin = NULL;
-        if (table == NULL) {
-            for (twin = object->first; twin != m && strcmp(twin->key, m->key) != 0;)
-                twin = twin->next;
-            twin = twin == m ? NULL : twin;
-        } else {
-            size_t i = hash(m->key) & (size - 1);
-            while (table[i] != NULL && strcmp(table[i]->key, m->key) != 0)
-                i = (i + 1) & (size - 1);
-            twin = table[i];
-            table[i] = m;
-        }
-        if (twin != NULL) {
-            fail(r, r->p, "duplicate key");
-            point_to_key(r->err, m->key);
-            r->err->line = m->key_line;
-            r->err->col = m->key_col;
-            return -EINVAL;
-        }
+    enum { FEW = 12 }; /* as most have */
+    const struct json *few[FEW];
+    const struct json **members = object->count <= FEW ? few : arena_array(r->arena, object->count, sizeof(const struct json *));
+    size_t n = 0;
+    if (members == NULL)
+        return fail(r, r->p, "document too large");
+    for (const struct json *m = object->first; m != NULL; m = m->next)
+        members[n++] = m;
+    qsort(members, n, sizeof(const struct json *), compare_keys);
+    for (size_t i = 1; i < n; i++) {
+        const struct json *m = members[i];
+        if (strcmp(members[i - 1]->key, m->key) != 0)
+            continue;
+        fail(r, r->p, "duplicate key");
+        point_to_key(r->err, m->key);
+        r->err->line = m->key_line;
+        r->err->col = m->key_col;
+        return -EINVAL;
     }
     return 0;
 }

@@ -69,6 +69,21 @@ static const char *only_of_a_sandbox(const struct run_options *o)
                                      : NULL;
 }
 
+/* Options that --list would have nothing for; those of a policy say nothing about it. */
+static const char *only_of_a_call(const struct call *c)
+{
+    const struct run_options *o = &c->session.options;
+    return o->result != NULL                         ? "--result"
+           : o->stdout_file != NULL                  ? "--stdout-file"
+           : o->stderr_file != NULL                  ? "--stderr-file"
+           : o->dry_run                              ? "--dry-run"
+           : c->own.audit_log != NULL                ? "--audit-log"
+           : c->own.timeout_given                    ? "--timeout"
+           : c->own.no_sandbox                       ? "--no-sandbox"
+           : c->own.exit_style != CALL_EXIT_CHILD    ? "--exit"
+                                                     : NULL;
+}
+
 static int check_options(const struct call *c, struct cordon_error *err)
 {
     const struct run_options *o = &c->session.options;
@@ -78,6 +93,11 @@ static int check_options(const struct call *c, struct cordon_error *err)
                                         : NULL;
     if (what != NULL)
         return usage(err, "use", what, "a module has JSON and nothing else");
+    what = c->own.list ? only_of_a_call(c) : NULL;
+    if (what != NULL)
+        return usage(err, "use", what, "--list calls no module");
+    if (o->dry_run && c->own.audit_log != NULL)
+        return usage(err, "use", "--audit-log", "--dry-run calls no module");
     what = c->own.no_sandbox ? only_of_a_sandbox(o) : NULL;
     return what == NULL ? 0 : usage(err, "use", what, "there is no sandbox to do it");
 }

@@ -320,6 +320,17 @@ static int check_within(struct run_options *o, const struct options_setting *set
     return r < 0 ? r : policy_within(&o->policy, ceiling, setting->cwd, err);
 }
 
+/* What only a run has something for. */
+static const char *options_of_results(const struct run_options *o)
+{
+    return o->json                  ? "--json"
+           : o->result != NULL      ? "--result"
+           : o->format_text         ? "--format"
+           : o->stdout_file != NULL ? "--stdout-file"
+           : o->stderr_file != NULL ? "--stderr-file"
+                                    : NULL;
+}
+
 static int contradiction(struct cordon_error *err, const char *option, const char *why)
 {
     return option_misuse(err, "read option", option, why, "give one of the two");
@@ -327,6 +338,9 @@ static int contradiction(struct cordon_error *err, const char *option, const cha
 
 static int check_contradictions(const struct run_options *o, struct cordon_error *err)
 {
+    const char *of_results = options_of_results(o);
+    if (o->dry_run && of_results != NULL)
+        return contradiction(err, of_results, "--dry-run prints the plan: nothing runs, and there is no result");
     if (o->json && o->format_text)
         return contradiction(err, "--format", "--json prints the result in another form");
     if (o->tty && o->stdin_none)

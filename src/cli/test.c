@@ -426,6 +426,8 @@ static int plan_only(struct test *t)
 static int open_report(struct test *t, struct cordon_error *err)
 {
     const struct session *s = &t->session;
+    if (t->report != NULL && s->options.dry_run)
+        return option_misuse(err, "read option", "--report", "--dry-run runs nothing to write about", "leave one of them out");
     int r = t->report == NULL ? 0 : outfile_open(&t->report_file, t->report, err);
     if (r == 0 && (outfile_same(&t->report_file, &s->document) || outfile_same(&t->report_file, &s->streams[0]) ||
                    outfile_same(&t->report_file, &s->streams[1])))

@@ -115,11 +115,12 @@ static void follow(struct direct *d)
                (d->pidfd < 0 && d->streams[0].from < 0 && d->streams[1].from < 0);
         for (int i = 0; i < 2; i++) {
             struct stream *stream = &d->streams[i];
-            uint64_t before;
-            do {
-                before = stream->from < 0 ? 0 : stream->record->bytes;
-            } while (stream_read(stream) == 0 && stream->record->bytes > before);
-            if (stream->from >= 0 && stream->record->bytes > OUTPUT_MAX && d->over == 0) {
+            if (stream->from < 0)
+                continue;
+            stream_read(stream);
+            if (gone)
+                stream_drain(stream);
+            if (stream->record->bytes > OUTPUT_MAX && d->over == 0) {
                 d->over = 1 + i;
                 kill(d->pid, SIGKILL);
             }

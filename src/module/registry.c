@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "base/variable.h"
 #include "wire/doc.h"
+#include "wire/policy_json.h"
 
 #define MANIFEST_FILE "module.json"
 #define MODULES_MAX 65536
@@ -202,8 +203,10 @@ int module_each(const struct module_root *root, struct arena *arena, module_see_
     for (int i = 0; i < count; i++) {
         struct cordon_error why = {0};
         struct module module;
-        const bool good = module_find(&module, root, names[i], arena, &why) == 0;
+        struct arena own = ARENA_INIT(POLICY_ARENA_BYTES); /* a large neighbour takes no room from it */
+        const bool good = module_find(&module, root, names[i], &own, &why) == 0;
         see(context, names[i], good ? &module : NULL, &why);
+        arena_free(&own);
     }
     return 0;
 }

@@ -142,3 +142,21 @@ def test_list(modules):
     assert [m["id"] for m in doc["modules"]] == ["a.broken", "a.echo", "b.lib"]
     assert "no module.json" in doc["modules"][0]["error"] and doc["modules"][2]["kind"] == "library"
     assert cordon("call", "--list", "a.echo", "--extensions", modules.path).rc == 2
+
+
+@pytest.mark.parametrize("options", [["--result", "r"], ["--audit-log", "r"], ["--timeout", "1s"], ["--exit", "apcore"],
+                                     ["--no-sandbox"], ["--dry-run"]])
+def test_a_list_has_nothing_for_what_belongs_to_a_call(modules, options):
+    r = cordon("call", "--list", *options, "--extensions", modules.path, cwd=modules.path)
+    assert r.rc == 2 and options[0] in r.err.decode() and "--list calls no module" in r.err.decode(), r.err
+    assert not (modules.path / "r").exists()
+
+
+def test_large_neighbours_take_no_room(modules):
+    for name in "abcd":
+        modules.add(f"a.{name}", ECHO)
+        path = modules.path / f"a.{name}/module.json"
+        path.write_text(path.read_text().replace("{", '{"x": [' + "0," * 500000 + "0],", 1))
+    modules.add("b.small", ECHO)
+    r = cordon("call", "--list", "--extensions", modules.path)
+    assert "b.small" in r.text and b"too large" not in r.err, r.err[:2000]

@@ -274,6 +274,14 @@ def test_dry_run_prints_the_plan_and_runs_nothing(place):
     assert not (place / "ran").exists()
 
 
+@pytest.mark.parametrize("options", [["--json"], ["--format", "text"], ["--result", "r"], ["--stdout-file", "r"],
+                                     ["--stderr-file", "r"]])
+def test_a_plan_has_no_result(place, options):
+    r = cordon("run", "--dry-run", *options, "--", "true", cwd=place)
+    assert r.rc == 2 and options[0] in r.err.decode() and "--dry-run prints the plan" in r.err.decode(), r.err
+    assert not (place / "r").exists()
+
+
 def test_python_runs_with_its_standard_library():
     r = run("--", PYTHON, "-c", "import ssl, sqlite3, json, asyncio; print('fine')")
     assert r.doc["stdout"] == "fine\n", r.told()

@@ -13,7 +13,7 @@ import signal
 import subprocess
 
 import pytest
-from support import ALL, BIN, ENV, HERE, cgroups, check_document, compiled, figure, nothing_left
+from support import ALL, BIN, ENV, HERE, TEST_BIN, cgroups, check_document, compiled, figure, nothing_left
 
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="the injector knows x86_64 only")
 
@@ -81,16 +81,16 @@ def secret(place):
 class Injected:
     """One run with one fault."""
 
-    def __init__(self, inject, words, secret):
+    def __init__(self, inject, words, secret, command=(BIN, "run"), script=PROBE, **env):
         seen, write = os.pipe()
-        argv = [inject, *map(str, words), "--", BIN, "run", "--json", "--wall", "20s", "--grace", "200ms", "--",
-                "/bin/sh", "-c", PROBE, "sh", secret]
+        argv = [inject, *map(str, words), "--", *command, "--json", "--wall", "20s", "--grace", "200ms", "--",
+                "/bin/sh", "-c", script, "sh", secret]
 
         def give():
             os.dup2(write, 3)
 
         p = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                             env={**ENV, "CORDON_FAULT_SECRET": "x"}, preexec_fn=give, pass_fds=(3,))
+                             env={**ENV, "CORDON_FAULT_SECRET": "x", **env}, preexec_fn=give, pass_fds=(3,))
         os.close(write)
         try:
             self.out, self.err = p.communicate(timeout=60)
@@ -207,3 +207,20 @@ def test_each_call_fails_once(inject, secret):
     figure(f"faults: {tried} injected, one a run, {len(bad)} with another end than a result or a clean refusal")
     assert tried > (300 if ALL else 60)
     assert not bad, "\n".join([f"{len(bad)} of {tried} faults", *bad[:40]])
+
+
+def test_init_without_namespaces_cannot_read_once_whom_it_has_to_end(inject, secret):
+    def run(*words):
+        return Injected(inject, words, secret, (TEST_BIN, "run", "--allow-partial"), "sleep 300 </dev/null >/dev/null 2>&1 & echo end",
+                        CORDON_TEST_DISABLE="userns,bwrap,cgroup")
+
+    calls = [tuple(map(int, line.split())) for line in run("list").report]
+    reads = [(role, count) for role, number, count in calls if role > 0 and BY_NUMBER.get(number) == "pread64"]
+    assert len(reads) == 1, calls
+    hit = 0
+    for n in range(1, reads[0][1] + 1):
+        r = run(reads[0][0], NAMES["pread64"], n, errno.EIO)
+        hit += r.report[0] == "hit"
+        assert r.report[1:] == [] and b"HANGS" not in r.err, f"number {n}: {r.told()}"
+        assert json.loads(r.out)["status"] in ("OK", "INTERNAL_ERROR"), f"number {n}: {r.told()}"
+    assert hit > 4  # to begin with, to be seen, and for who is left
