@@ -317,8 +317,9 @@ export interface Result {
 export interface RunOptions {
   /** Ends everything inside; the promise rejects with an AbortError that has the result. */
   signal?: AbortSignal;
-  /** Gets output while the command runs. */
+  /** Gets output while the command runs: what is captured, so nothing beyond the policy's `output_bytes`, and at most 64 MiB. */
   onStdout?: (bytes: Buffer) => void;
+  /** The same of standard error. */
   onStderr?: (bytes: Buffer) => void;
   /** Standard input. */
   input?: string | Uint8Array;

@@ -49,7 +49,8 @@ function tooLong() {
   return Object.assign(error, { code: 'ERR_STRING_TOO_LONG' });
 }
 
-function run(command, policy, options = {}) {
+// async, as call(): what is wrong with the arguments rejects, also options that are null.
+async function run(command, policy, options = {}) {
   const { signal, onStdout, onStderr, input, env, traceId, timeoutMs } = options;
   return threaded(signal, (resolve, reject, stop) => {
     checkCommand(command);
@@ -93,7 +94,7 @@ function doctor(options = {}) {
   });
 }
 
-function call(moduleId, input, options = {}) {
+async function call(moduleId, input, options = {}) {
   const { signal } = options;
   return threaded(signal, (resolve, reject) => {
     if (typeof moduleId !== 'string') throw new TypeError('moduleId must be a string');

@@ -87,6 +87,9 @@ test('an option that is not there is refused', async () => {
   await assert.rejects(run(['true'], 'stage', { timeout: 5 }), { name: 'TypeError', message: /no option 'timeout'; allowed: .*timeoutMs/ });
   await assert.rejects(cordon.call('a.b', 1, { timeout: 5 }), { name: 'TypeError', message: /no option 'timeout'; allowed: .*timeoutMs/ });
   await assert.rejects(doctor({ profil: 'stage' }), { name: 'TypeError', message: /no option 'profil'/ });
+  for (const act of [() => run(['true'], 'stage', null), () => cordon.call('a.b', 1, null), () => doctor(null)]) {
+    await assert.rejects(act, TypeError);
+  }
   const { SandboxedFilesystem } = cordon;
   assert.throws(() => new SandboxedFilesystem('/tmp', { readOnly: true }), { name: 'TypeError', message: /no option 'readOnly'; allowed: readonly/ });
   assert.throws(() => new SandboxedFilesystem('/tmp', { durability: 'ful' }), { name: 'TypeError', message: /durability is 'ful'; allowed: none, data, full/ });
@@ -177,6 +180,13 @@ test('much output while the loop is busy is not lost', async () => {
   const result = await running;
   assert.strictEqual(bytes, 5000000);
   assert.strictEqual(result.stdout_bytes, 5000000);
+});
+
+test('a listener hears what is captured, and nothing beyond the cap', async () => {
+  let bytes = 0;
+  const policy = { version: 1, limits: { output_bytes: 1000, on_overflow: 'truncate' } };
+  const result = await run(['sh', '-c', 'head -c 5000 /dev/zero'], policy, { onStdout: (b) => { bytes += b.length; } });
+  assert.deepStrictEqual([bytes, result.stdout_bytes, result.stdout_truncated], [1000, 5000, true]);
 });
 
 test('twenty at once; the loop turns meanwhile', async () => {

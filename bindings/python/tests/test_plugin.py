@@ -37,6 +37,46 @@ SWALLOWS = """
             pass
 """
 
+ODD_NAMES = r"""
+    import pytest
+    ODD = "a\x1b[2J\nPASSED \udcff"
+
+    def test_writes():
+        open(ODD, "w")
+
+    def test_swallows():
+        with pytest.raises(RuntimeError):
+            open("swallowed " + ODD, "w")
+"""
+THREADS = """
+    import os, threading
+    import pytest
+
+    def test_threads(monkeypatch):
+        judged, written = threading.Event(), threading.Event()
+        access = os.access
+
+        def slow(*arguments):
+            if threading.current_thread() is first:
+                judged.set()
+                written.wait(60)
+            return access(*arguments)
+
+        def write(name):
+            with pytest.raises(RuntimeError):
+                open(name, "w")
+
+        monkeypatch.setattr(os, "access", slow)
+        first = threading.Thread(target=write, args=("first",))
+        first.start()
+        assert judged.wait(60)
+        try:
+            write("second")
+        finally:
+            written.set()
+            first.join()
+"""
+
 
 @pytest.fixture
 def project(pytester, site, monkeypatch):
@@ -80,6 +120,24 @@ def test_a_swallowed_error_fails_the_session(project):
     result = project(sly=SWALLOWS)
     assert result.ret == 1 and (project.root / "config.toml").exists()
     result.stdout.fnmatch_lines(["*attempted to write to *config.toml (rename) in tests/test_sly.py::test_swallows"])
+
+
+@pytest.mark.parametrize("arguments", [[], ["-n", "2"]], ids=["plain", "xdist"])
+def test_a_name_that_no_terminal_should_see(project, arguments):
+    """Nor a worker's channel, which takes no text that is not UTF-8."""
+    result = project(*arguments, odd=ODD_NAMES)
+    result.assert_outcomes(failed=1, passed=1)
+    odd = r"a\x1b[[]2J\x0aPASSED \xdcff (open for writing)"
+    result.stdout.fnmatch_lines([f"E*TEST_SANDBOX_VIOLATION: attempted to write to {project.root}/{odd}"])
+    for name in (odd, f"swallowed {odd}"):
+        result.stdout.fnmatch_lines([f"TEST_SANDBOX_VIOLATION: attempted to write to {project.root}/{name} in *"])
+    assert "\x1b" not in result.stdout.str() and not any(line.startswith("PASSED") for line in result.outlines)
+
+
+def test_threads_are_judged_at_once(project):
+    result = project(threads=THREADS)
+    result.stdout.fnmatch_lines_random(["*attempted to write to */first (*", "*attempted to write to */second (*"])
+    assert result.ret == 1 and not (project.root / "second").exists()
 
 
 def test_what_the_hook_does_not_see(project):

@@ -30,6 +30,12 @@ SOUND = """
         os.makedirs("a/b")
         os.rename("a", "c")
         shutil.rmtree("c")
+    def test_by_descriptor(tmp_path):
+        directory = os.open(tmp_path, os.O_RDONLY)
+        os.close(os.open("x", os.O_WRONLY | os.O_CREAT, dir_fd=directory))
+        os.rename("x", "y", src_dir_fd=directory, dst_dir_fd=directory)
+        os.close(directory)
+        with pytest.raises(OSError, match="Bad file descriptor"): os.mkdir("z", dir_fd=directory)
     def test_captured(capfd):
         os.system("echo seen")
         assert capfd.readouterr().out == "seen\\n"
@@ -46,7 +52,7 @@ SOUND = """
             self.addCleanup(shutil.rmtree, self.place)
         def test_unit(self): open(self.place + "/x", "w").close()
 """
-COUNT = 13
+COUNT = 14
 DOCTEST = '''
     def three():
         """

@@ -1,6 +1,7 @@
 """Root: pathlib's ways, and no way out."""
 
 import ctypes
+import gc
 import json
 import os
 import resource
@@ -288,11 +289,18 @@ class Watched:
         self.inside = threading.Semaphore(0)  # released by each call that has begun
         self.users = 0
         self.freed = []
+        self.gone = set()
+        self.late = []  # calls with what was freed, which are not made
 
     def __getattr__(self, name):
         function = getattr(self.library, name)
 
         def call(*arguments):
+            if isinstance(arguments[0], int) and arguments[0] in self.gone:
+                self.late.append(name)
+                return 0
+            if name == "cordon_root_open":
+                self.gone.clear()  # it may get the memory of another
             self.users += 1
             self.inside.release()
             try:
@@ -302,6 +310,7 @@ class Watched:
 
         def free(*arguments):
             self.freed.append((name, self.users))
+            self.gone.update(arguments)
             function(*arguments)
 
         return free if name in ("cordon_root_close", "cordon_root_watch_close") else call
@@ -348,3 +357,40 @@ def test_a_root_that_a_callback_closes(home, watched):
     with pytest.raises(ValueError, match="closed"):
         denied.counters()
     assert watched.freed[1:] == [("cordon_root_close", 0)]
+
+
+def test_garbage_of_a_circle(home, watched):
+    """Its finalizers come in any order, and after those of weak references: what is freed is not used by them."""
+    said = []
+
+    class Job:
+        def __init__(self):
+            self.root = cordon.Root(home)
+            self.watch = self.root.watch("", stability=0)
+            self.circle = self
+
+        def __del__(self):
+            said.append((self.watch.done, self.watch.next(timeout=0)))
+            self.watch.close()
+            with pytest.raises(ValueError, match="closed"):
+                self.root.exists("")
+            self.root.close()
+            said.append("closed")
+
+    Job()
+    gc.collect()
+    assert watched.freed == [("cordon_root_watch_close", 0), ("cordon_root_close", 0)]
+    assert watched.late == [] and said == [(True, None), "closed"]
+
+
+def test_a_root_that_is_closed_while_a_watch_begins(home, watched, monkeypatch):
+    call = cordon.Root._call
+
+    def closing(root, *arguments):
+        call(root, *arguments)
+        root.close()  # by another thread, as it were
+
+    monkeypatch.setattr(cordon.Root, "_call", closing)
+    with pytest.raises(ValueError, match="closed"):
+        cordon.Root(home).watch("")
+    assert watched.freed == [("cordon_root_watch_close", 0), ("cordon_root_close", 0)]

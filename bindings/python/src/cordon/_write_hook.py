@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any, Callable, ClassVar, List, Optional, Sequence, Tuple
+from typing import Any, Callable, ClassVar, List, Optional, Sequence, Set, Tuple
+
+from .result import printable
 
 _WRITE_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
@@ -22,9 +25,12 @@ class Violation(RuntimeError):
 
 @dataclass(frozen=True)
 class Attempt:
+    """In words that a terminal and a worker's channel take."""
+
     op: str
     path: str
     test: str
+    fix: str
 
 
 def _located(path: Any, directory: Any = -1) -> Optional[str]:
@@ -33,12 +39,17 @@ def _located(path: Any, directory: Any = -1) -> Optional[str]:
         return None
     text = os.fsdecode(path)
     if isinstance(directory, int) and directory >= 0 and not os.path.isabs(text):
-        return os.path.join(os.readlink(f"/proc/self/fd/{directory}"), text)
+        try:
+            return os.path.join(os.readlink(f"/proc/self/fd/{directory}"), text)
+        except OSError:
+            return None  # no descriptor: the call says so itself
     return os.path.abspath(text) if text else None
 
 
 def _opened(arguments: Tuple[Any, ...]) -> List[Optional[str]]:
     path, mode, flags = arguments
+    if mode is None and not os.path.isabs(path):
+        return []  # of os.open(), whose dir_fd the event does not have: nobody knows where it starts from
     writes = any(c in mode for c in "wax+") if isinstance(mode, str) else bool(flags & _WRITE_FLAGS)
     located = _located(path) if writes else None
     if located is None or (flags & os.O_TMPFILE != os.O_TMPFILE and os.path.isdir(located)):
@@ -125,7 +136,7 @@ class WriteHook:
         self.extra: List[str] = []
         self.test = ""
         self.attempts: List[Attempt] = []
-        self._judging = False
+        self._judging: Set[int] = set()  # threads: what one does to judge is no write, what another does may be
         sys.addaudithook(self._hook)
 
     def watch(self, test: str, extra: Sequence[str]) -> None:
@@ -137,19 +148,22 @@ class WriteHook:
 
     def _hook(self, event: str, arguments: Tuple[Any, ...]) -> None:
         __tracebackhide__ = True  # pytest then shows the line that wrote
-        if WriteHook.watching is not self or self._judging:
+        if WriteHook.watching is not self:
             return
         found = _EVENTS.get(event)
         if found is None:
             return
-        self._judging = True
+        me = threading.get_ident()
+        if me in self._judging:
+            return
         try:
+            self._judging.add(me)
             op, targets, follows = found
             for path in targets(arguments):
                 if path is not None and not self._may_write(path, follows):
                     self._refuse(op, path)
         finally:
-            self._judging = False
+            self._judging.discard(me)
 
     def _may_write(self, path: str, follows: bool) -> bool:
         parent = os.path.realpath(os.path.dirname(path))
@@ -177,10 +191,11 @@ class WriteHook:
 
     def _refuse(self, op: str, path: str) -> None:
         __tracebackhide__ = True
-        self.attempts.append(Attempt(op, path, self.test))
-        raise Violation(f"TEST_SANDBOX_VIOLATION: attempted to write to {path} ({op})\n  fix: {self.fix(path)}")
+        attempt = Attempt(op, printable(path), printable(self.test), printable(self._fix(path)))
+        self.attempts.append(attempt)
+        raise Violation(f"TEST_SANDBOX_VIOLATION: attempted to write to {attempt.path} ({op})\n  fix: {attempt.fix}")
 
-    def fix(self, path: str) -> str:
+    def _fix(self, path: str) -> str:
         tests = os.path.isdir(os.path.join(self.root, "tests"))
         first = "write under tests/ (tmp_path; else tests/artifacts/)" if tests else "write to tmp_path"
         directory = os.path.dirname(os.path.realpath(path))

@@ -236,7 +236,7 @@ class Plugin:
         outcome = yield
         if self.hook is not None and self.hook.attempts:
             report = outcome.get_result()
-            report.cordon = [[a.op, a.path, a.test] for a in self.hook.attempts]
+            report.cordon = [[a.op, a.path, a.test, a.fix] for a in self.hook.attempts]
             self.hook.attempts.clear()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -265,7 +265,7 @@ class Plugin:
                 where = f" in {attempt.test}" if attempt.test else ""
                 terminalreporter.line(f"TEST_SANDBOX_VIOLATION: attempted to write to {attempt.path} "
                                       f"({attempt.op}){where}")
-                terminalreporter.line(f"  fix: {self.hook.fix(attempt.path)}")
+                terminalreporter.line(f"  fix: {attempt.fix}")
             terminalreporter.line(_OFF)
         if self.workspace is not None and self.workspace.path is not None and not self.clean:
             terminalreporter.line(f"cordon: kept {self.workspace.path} until the next run")

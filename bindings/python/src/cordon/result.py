@@ -118,26 +118,26 @@ class Result:
 
     def explain(self) -> str:
         """In plain words: what happened, what was blocked, what was weaker than asked."""
-        what = f"module `{self.module_id}`" if self.module_id else f"`{_printable(' '.join(self.cmd) or 'nothing')}`"
+        what = f"module `{self.module_id}`" if self.module_id else f"`{printable(' '.join(self.cmd) or 'nothing')}`"
         lines = [f"{what} {self._story()}, after {self.duration_ms / 1000:.1f} s."]
         if self.refusal:
-            lines.append("Reason: " + "\n".join(_printable(line) for line in self.refusal.splitlines()))
+            lines.append("Reason: " + "\n".join(printable(line) for line in self.refusal.splitlines()))
         elif self.reason:
-            lines.append(f"Reason: {_printable(self.reason)}")
+            lines.append(f"Reason: {printable(self.reason)}")
         if self.module_id and not self.ok and self.stderr.strip():
-            lines.append(f"It said: {_printable(self.stderr.strip().splitlines()[-1])}")
+            lines.append(f"It said: {printable(self.stderr.strip().splitlines()[-1])}")
         for name, entry in self.enforced.items():
             if entry.missing and self.exit:  # else nothing ran
-                lines.append(f"Weaker than asked: {name} was not enforced ({_printable(entry.details)}).")
+                lines.append(f"Weaker than asked: {name} was not enforced ({printable(entry.details)}).")
         for violation in self.violations:
-            where = f" in {_printable(violation.test)}" if violation.test else ""
+            where = f" in {printable(violation.test)}" if violation.test else ""
             times = f", {violation.count} times" if violation.count > 1 else ""
-            lines.append(f"Blocked: {_printable(violation.op)} of {_printable(violation.path)} by "
-                         f"{_printable(violation.comm)}{where}{times}.")
+            lines.append(f"Blocked: {printable(violation.op)} of {printable(violation.path)} by "
+                         f"{printable(violation.comm)}{where}{times}.")
         for stream in ("stdout", "stderr"):
             if getattr(self, f"{stream}_truncated"):
                 lines.append(f"{stream} was cut: {getattr(self, f'{stream}_bytes')} bytes were written.")
-        lines += [f"Warning: {_printable(w)}" for w in self.warnings]
+        lines += [f"Warning: {printable(w)}" for w in self.warnings]
         return "\n".join(lines)
 
     def _story(self) -> str:
@@ -152,7 +152,7 @@ class Result:
 _Made = TypeVar("_Made")
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     """Foreign text must not move the reader's cursor."""
     return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import operator
 import os
 import stat as stat_module
@@ -182,14 +183,19 @@ def _progress_of(progress: Optional[Progress], failed: List[BaseException]) -> A
 class _Handle:
     """
     Something of the library's, for calls to enter. It is freed when it is closed and the last one has left, for
-    another thread may be in a call then, or the call itself in a callback. What is never closed goes with `owner`.
+    another thread may be in a call then, or the call itself in a callback; and after what was made `within` it. What
+    is never closed goes with `owner`, and is closed from then on: the owner may have a finalizer that has not run yet.
     """
 
-    def __init__(self, owner: object, pointer: Optional[int], free: Any) -> None:
+    def __init__(self, owner: object, pointer: Optional[int], free: Any, within: Optional[_Handle] = None) -> None:
         self._pointer = pointer
         self._inside: set[object] = set()  # of a set each change is one step, for threads and signals
-        self._free = weakref.finalize(owner, free, pointer)
-        self._free.atexit = False  # threads that nobody waits for may be in it until the process is gone
+        self._owed = [functools.partial(free, pointer)]
+        self._within = within
+        if within is not None:
+            within._inside.add(self)
+        # Threads that nobody waits for may be in it until the process is gone.
+        weakref.finalize(owner, self.close).atexit = False
 
     @contextlib.contextmanager
     def entered(self) -> Iterator[Optional[int]]:
@@ -199,16 +205,26 @@ class _Handle:
         try:
             yield self._pointer
         finally:
-            self._inside.discard(me)
-            self._free_if_left()
+            self._leave(me)
 
     def close(self) -> None:
         self._pointer = None
         self._free_if_left()
 
+    def _leave(self, who: object) -> None:
+        self._inside.discard(who)
+        self._free_if_left()
+
     def _free_if_left(self) -> None:
-        if self._pointer is None and not self._inside:
-            self._free()  # the first time
+        if self._pointer is not None or self._inside:
+            return
+        try:
+            free = self._owed.pop()
+        except IndexError:
+            return  # another thread was quicker
+        free()
+        if self._within is not None:
+            self._within._leave(self)
 
 
 class Watch:
@@ -216,17 +232,16 @@ class Watch:
 
     def __init__(self, root: Root, path: PathLike, options: native.WatchOptions) -> None:
         pointer = ctypes.c_void_p()
-        root._call("watch_open", _bytes(path), ctypes.byref(options), ctypes.byref(pointer))
         self._root = root  # outlives the watch
         self._turn = threading.RLock()  # of next(): the library has one reader at a time
-        self._handle = _Handle(self, pointer.value, library().cordon_root_watch_close)
+        with root._handle.entered():
+            root._call("watch_open", _bytes(path), ctypes.byref(options), ctypes.byref(pointer))
+            self._handle = _Handle(self, pointer.value, library().cordon_root_watch_close, root._handle)
         root._watches.add(self)
-
-    @contextlib.contextmanager
-    def _entered(self) -> Iterator[Optional[int]]:
-        """Of both: the root must be freed after the watch."""
-        with self._root._handle.entered(), self._handle.entered() as pointer:
-            yield pointer
+        with root._handle.entered() as still_open:
+            if still_open is None:  # close() may not have seen this watch
+                self.close()
+                raise ValueError("the root is closed")
 
     def next(self, timeout: Optional[float] = None) -> Optional[Event]:
         """The next event; None: nothing happened within `timeout` seconds, or the watch has ended."""
@@ -246,7 +261,7 @@ class Watch:
         raw = native.Event()
         error = native.Error()
         lib = library()
-        with self._turn, self._entered() as pointer:
+        with self._turn, self._handle.entered() as pointer:
             got = 0 if pointer is None else \
                 lib.cordon_root_watch_next(pointer, milliseconds, ctypes.byref(raw), ctypes.byref(error))
         if got < 0:
@@ -261,11 +276,11 @@ class Watch:
 
     @property
     def done(self) -> bool:
-        with self._entered() as pointer:
+        with self._handle.entered() as pointer:
             return pointer is None or bool(library().cordon_root_watch_done(pointer))
 
     def close(self) -> None:
-        with self._entered() as pointer:
+        with self._handle.entered() as pointer:
             if pointer is not None:
                 library().cordon_root_watch_end(pointer)  # whoever waits for an event goes on
         self._handle.close()
@@ -326,9 +341,9 @@ class Root:
 
     def close(self) -> None:
         """Calls that are under way end as ever."""
+        self._handle.close()  # first, so that no watch begins unseen
         for watch in list(self._watches):
             watch.close()
-        self._handle.close()
 
     def __enter__(self) -> Root:
         return self
