@@ -4,6 +4,7 @@ ratios of minimums, which other load on the machine moves less.
     bench/python.py SITE [ROUNDS]       SITE: where the package is, as BUILD/python/site
 """
 import os
+import random
 import statistics
 import subprocess
 import sys
@@ -32,8 +33,10 @@ def interleaved(acts, rounds):
     for act in acts.values():
         act()
     times = {name: [] for name in acts}
+    order = list(acts.items())
     for _ in range(rounds):
-        for name, act in acts.items():
+        random.shuffle(order)  # what the kernel takes apart behind one is paid by the next
+        for name, act in order:
             times[name].append(timed(act))
     return times
 

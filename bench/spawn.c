@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define COMMANDS 8
+#define COMMANDS 32
 #define WARM 3
 
 static double now(void)
@@ -46,12 +46,27 @@ static double once(char **argv)
     return now() - start;
 }
 
+/* What the kernel takes apart behind a command is paid by the next one: that must not always be the same. */
+static void shuffle(int *order, int count)
+{
+    for (int i = count - 1; i > 0; i--) {
+        const int other = rand() % (i + 1);
+        const int moved = order[i];
+        order[i] = order[other];
+        order[other] = moved;
+    }
+}
+
 static void interleave(int rounds, char ***commands, int count)
 {
+    int order[COMMANDS];
+    for (int i = 0; i < count; i++)
+        order[i] = i;
     for (int r = -WARM; r < rounds; r++) {
         double took[COMMANDS];
-        for (int i = 0; i < count; i++) /* another order each time */
-            took[(i + r + WARM) % count] = once(commands[(i + r + WARM) % count]);
+        shuffle(order, count);
+        for (int i = 0; i < count; i++)
+            took[order[i]] = once(commands[order[i]]);
         for (int i = 0; r >= 0 && i < count; i++)
             printf("%.1f%c", took[i], i + 1 < count ? ' ' : '\n');
     }
@@ -84,9 +99,13 @@ int main(int argc, char **argv)
     char **commands[COMMANDS];
     int count = 0;
     const int first = argc > 1 && strcmp(argv[1], "thr") == 0 ? 4 : 3;
-    for (int i = first, start = first; i < argc && count < COMMANDS; i++) {
+    for (int i = first, start = first; i < argc; i++) {
         if (strcmp(argv[i], ";") != 0)
             continue;
+        if (count == COMMANDS) {
+            fprintf(stderr, "spawn: more than %d commands\n", COMMANDS);
+            return 2;
+        }
         argv[i] = NULL;
         commands[count++] = &argv[start];
         start = i + 1;
