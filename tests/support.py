@@ -59,7 +59,8 @@ NUMBERS = {
                    process_vm_readv=310, pidfd_open=434, pidfd_getfd=438, openat2=437,
                    fchmodat=268, fchmodat2=452, fchmod=91, chmod=90, mkdirat=258, openat=257,
                    sethostname=170, setuid=105, setgid=106, getpid=39, creat=85, mknod=133,
-                   open=2, mkdir=83),
+                   open=2, mkdir=83, fchownat=260, linkat=265, renameat2=316, symlinkat=266,
+                   unlinkat=263, utimensat=280, prctl=157),
     "aarch64": dict(add_key=217, keyctl=219, io_uring_setup=425, unshare=97, clone=220,
                     clone3=435, mount=40, umount2=39, ptrace=117, bpf=280, perf_event_open=241,
                     userfaultfd=282, memfd_create=279, mknodat=33, setns=268, pivot_root=41,
@@ -67,7 +68,8 @@ NUMBERS = {
                     init_module=105, shmget=194, mq_open=180, msgget=186, semget=190,
                     process_vm_readv=270, pidfd_open=434, pidfd_getfd=438, openat2=437,
                     fchmodat=53, fchmodat2=452, fchmod=52, mkdirat=34, openat=56,
-                    sethostname=161, setuid=146, setgid=144, getpid=172),
+                    sethostname=161, setuid=146, setgid=144, getpid=172, fchownat=54, linkat=37, renameat2=276,
+                    symlinkat=36, unlinkat=35, utimensat=88, prctl=167),
 }[os.uname().machine]
 
 # Stands before every probe. sc() is a raw system call: its value, or the name of its errno.
@@ -332,14 +334,14 @@ def mounts():
         return {line.split(" ", 1)[1] for line in f}
 
 
-def cgroups():
-    """Those of ended runs of ours: the name holds the number of the supervisor."""
+def cgroups(of_all=False):
+    """Those of ended runs of ours, or of all: the name holds the number of the supervisor."""
     seen = set()
     for top, _, _ in os.walk("/sys/fs/cgroup", onerror=lambda _: None):
         words = os.path.basename(top).split(".")
         with contextlib.suppress(OSError):
             if words[0] == "cordon" and os.stat(top).st_uid == os.getuid() and \
-                    not (len(words) > 1 and os.path.exists(f"/proc/{words[1]}")):
+                    (of_all or not (len(words) > 1 and os.path.exists(f"/proc/{words[1]}"))):
                 seen.add(top)
     return seen
 
@@ -385,7 +387,8 @@ def nothing_left(word=None):
         return {p for p in paths if re.search(r"/\.?cordon-(posix-)?[0-9a-f]+(-[0-9a-f]+)?$", p)}
 
     with MACHINE.alone():
-        before = (mounts(), cgroups(), ours(temp_files()), own_processes())
+        # Of all: who was killed before, and whom nobody has reaped yet, is an ended run a moment later.
+        before = (mounts(), cgroups(of_all=True), ours(temp_files()), own_processes())
         yield
 
         def left():
