@@ -85,7 +85,7 @@ TEST(json_refuses_duplicate_keys_and_points_at_them)
 {
     refused("{\"a\": 1, \"b\": {\"c\": 1, \"c\": 2}}", 1, 24, "duplicate key");
     CHECK_STR(error.pointer, "/b/c");
-    BUF_AUTO many = BUF_INIT(1 << 16); /* beyond the size where a table takes over */
+    BUF_AUTO many = BUF_INIT(1 << 16); /* beyond what has its place on the stack */
     buf_puts(&many, "[{");
     for (int i = 0; i < 100; i++)
         buf_printf(&many, "\"k%d\": 1, ", i);
@@ -108,6 +108,8 @@ TEST(json_numbers_fit_or_are_refused)
     refused("9223372036854775808", 1, 1, "number out of range");
     refused("-9223372036854775809", 1, 1, "number out of range");
     CHECK(parse("1e400")->type == JSON_REAL);
+    CHECK(parse("25e-1")->real == 2.5 && parse("-0.025e2")->real == -2.5);
+    CHECK(parse("1e-99999")->real == 0 && parse("0e99999")->real == 0 && parse("1e99999")->real >= 1e300);
 }
 
 TEST(json_depth_and_size_have_ends)
