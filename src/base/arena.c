@@ -82,14 +82,17 @@ char **arena_strings(struct arena *a, char *const *list)
 
 char *arena_printf(struct arena *a, const char *fmt, ...)
 {
+    char most[128]; /* nearly all fit: formatted once */
     va_list args;
     va_list again;
     va_start(args, fmt);
     va_copy(again, args);
-    int n = vsnprintf(NULL, 0, fmt, args);
+    const int n = vsnprintf(most, sizeof most, fmt, args);
     va_end(args);
     char *out = n < 0 ? NULL : arena_alloc(a, (size_t)n + 1);
-    if (out != NULL)
+    if (out != NULL && (size_t)n < sizeof most)
+        memcpy(out, most, (size_t)n + 1);
+    else if (out != NULL)
         vsnprintf(out, (size_t)n + 1, fmt, again);
     va_end(again);
     return out;

@@ -48,11 +48,13 @@ void buf_printf(struct buf *b, const char *fmt, ...)
     va_list again;
     va_start(args, fmt);
     va_copy(again, args);
-    int n = vsnprintf(NULL, 0, fmt, args);
+    const size_t left = b->failed ? 0 : b->cap - b->len;
+    const int n = vsnprintf(left > 0 ? b->data + b->len : NULL, left, fmt, args);
     va_end(args);
     char *room = n < 0 || b->failed ? NULL : buf_reserve(b, (size_t)n + 1);
     if (room != NULL) {
-        vsnprintf(room, (size_t)n + 1, fmt, again);
+        if ((size_t)n >= left)
+            vsnprintf(room, (size_t)n + 1, fmt, again);
         b->len += (size_t)n;
     }
     va_end(again);

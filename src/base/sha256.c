@@ -31,18 +31,31 @@ static void block(uint32_t state[8], const unsigned char *p)
         w[i] = w[i - 16] + s0 + w[i - 7] + s1;
     }
 
-    uint32_t v[8]; /* a to h of the standard */
-    memcpy(v, state, sizeof v);
+    /* a to h of the standard; in variables of their own, for to move an array along costs as much as all the rest */
+    uint32_t a = state[0];
+    uint32_t b = state[1];
+    uint32_t c = state[2];
+    uint32_t d = state[3];
+    uint32_t e = state[4];
+    uint32_t f = state[5];
+    uint32_t g = state[6];
+    uint32_t h = state[7];
     for (size_t i = 0; i < 64; i++) {
-        uint32_t s1 = rotate(v[4], 6) ^ rotate(v[4], 11) ^ rotate(v[4], 25);
-        uint32_t choice = (v[4] & v[5]) ^ (~v[4] & v[6]);
-        uint32_t t1 = v[7] + s1 + choice + round_constants[i] + w[i];
-        uint32_t s0 = rotate(v[0], 2) ^ rotate(v[0], 13) ^ rotate(v[0], 22);
-        uint32_t majority = (v[0] & v[1]) ^ (v[0] & v[2]) ^ (v[1] & v[2]);
-        memmove(v + 1, v, 7 * sizeof v[0]);
-        v[4] += t1;
-        v[0] = t1 + s0 + majority;
+        uint32_t s1 = rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25);
+        uint32_t choice = (e & f) ^ (~e & g);
+        uint32_t t1 = h + s1 + choice + round_constants[i] + w[i];
+        uint32_t s0 = rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22);
+        uint32_t majority = (a & b) ^ (a & c) ^ (b & c);
+        h = g;
+        g = f;
+        f = e;
+        e = d + t1;
+        d = c;
+        c = b;
+        b = a;
+        a = t1 + s0 + majority;
     }
+    const uint32_t v[8] = {a, b, c, d, e, f, g, h};
     for (size_t i = 0; i < 8; i++)
         state[i] += v[i];
 }

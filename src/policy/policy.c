@@ -162,10 +162,10 @@ bool policy_loader_variable(const char *name)
 
 bool policy_name_matches(const char *pattern, const char *name)
 {
-    size_t len = strlen(pattern);
-    if (len == 0 || pattern[len - 1] != '*')
-        return strcmp(pattern, name) == 0;
-    return strncmp(pattern, name, len - 1) == 0;
+    size_t same = 0;
+    while (pattern[same] != '\0' && pattern[same] == name[same])
+        same++;
+    return pattern[same] == name[same] || (pattern[same] == '*' && pattern[same + 1] == '\0');
 }
 
 #define LIMIT(name, member) #name, "/limits/" #name, offsetof(struct policy, member.name)

@@ -51,6 +51,7 @@ bool result_trace_valid(const char *id)
 
 void result_trace(struct result *r, const char *given)
 {
+    static const char hex[] = "0123456789abcdef";
     unsigned char bytes[16] = {0};
     if (given != NULL) {
         snprintf(r->trace_id, sizeof r->trace_id, "%s", given);
@@ -58,8 +59,11 @@ void result_trace(struct result *r, const char *given)
     }
     ssize_t ignored = getrandom(bytes, sizeof bytes, 0); /* a name, not a secret */
     (void)ignored;
-    for (size_t i = 0; i < sizeof bytes; i++)
-        snprintf(r->trace_id + 2 * i, 3, "%02x", bytes[i]);
+    for (size_t i = 0; i < sizeof bytes; i++) {
+        r->trace_id[2 * i] = hex[bytes[i] >> 4];
+        r->trace_id[2 * i + 1] = hex[bytes[i] & 15];
+    }
+    r->trace_id[2 * sizeof bytes] = '\0';
 }
 
 void result_release(struct result *r)
