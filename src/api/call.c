@@ -123,7 +123,7 @@ static struct cordon_result *call_unprotected(struct call *c, struct cordon_erro
     if (c->module.manifest.library != NULL) /* the last word of the runner's command */
         module_in_process(command[3], c->id, c->input, c->input_len, &result->result);
     else
-        module_direct(command, env, c->input, c->input_len, false, &result->result);
+        module_direct(command, env, c->input, c->input_len, false, NULL, &result->result);
     module_answer(&result->result, &result->value);
     result_document(result);
     return result;

@@ -2,13 +2,15 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "backend/posix.h"
 
-#define DEPTH_MAX 128 /* a descriptor each */
+#define DEEPEST 128 /* a descriptor each; below it directories are moved up first */
+#define PASSES 1024
 
 int posix_workdir_make(struct posix_workdir *dir, const char *path)
 {
@@ -25,10 +27,26 @@ static bool gone(int answer)
     return answer == 0 || errno == ENOENT;
 }
 
-static bool empty(int fd, unsigned depth);
+struct removal {
+    int top;        /* where deep directories are moved to */
+    unsigned moved; /* gives them their names */
+};
 
-static bool remove_entry(int parent, const char *name, unsigned depth)
+/* Its owner may have locked itself out. */
+static int open_dir(int parent, const char *name)
 {
+    const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+    int fd = openat(parent, name, flags);
+    if (fd < 0 && errno == EACCES && fchmodat(parent, name, 0700, AT_SYMLINK_NOFOLLOW) == 0)
+        fd = openat(parent, name, flags);
+    return fd;
+}
+
+static bool empty(struct removal *r, int fd, unsigned depth);
+
+static bool remove_entry(struct removal *r, int parent, const char *name, unsigned depth)
+{
+    char moved[32];
     struct stat st;
     if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return errno == ENOENT;
@@ -37,18 +55,20 @@ static bool remove_entry(int parent, const char *name, unsigned depth)
     /* Something is mounted on what is busy, and what stands in there is not this run's. */
     if (gone(unlinkat(parent, name, AT_REMOVEDIR)))
         return true;
-    if (errno == EBUSY || depth == 0)
+    if (errno == EBUSY)
         return false;
-    int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0 && errno == EACCES && fchmodat(parent, name, 0700, 0) == 0)
-        fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    return fd >= 0 && empty(fd, depth - 1) && gone(unlinkat(parent, name, AT_REMOVEDIR));
+    if (depth == DEEPEST) {
+        snprintf(moved, sizeof moved, ".cordon-%u", r->moved++);
+        return renameat(parent, name, r->top, moved) == 0;
+    }
+    int fd = open_dir(parent, name);
+    return fd >= 0 && empty(r, fd, depth + 1) && gone(unlinkat(parent, name, AT_REMOVEDIR));
 }
 
 /* Takes `fd`. */
-static bool empty(int fd, unsigned depth)
+static bool empty(struct removal *r, int fd, unsigned depth)
 {
-    (void)fchmod(fd, 0700); /* its owner may have locked itself out */
+    (void)fchmod(fd, 0700);
     DIR *dir = fdopendir(fd);
     if (dir == NULL) {
         close(fd);
@@ -58,10 +78,26 @@ static bool empty(int fd, unsigned depth)
     const struct dirent *entry;
     while ((entry = readdir(dir)) != NULL) {
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            all = remove_entry(dirfd(dir), entry->d_name, depth) && all;
+            all = remove_entry(r, dirfd(dir), entry->d_name, depth) && all;
     }
     closedir(dir);
     return all;
+}
+
+/* A pass for each level that was moved up. */
+static bool remove_all(const char *path, int top)
+{
+    struct removal r = {.top = top};
+    unsigned before = 0;
+    for (int pass = 0; pass < PASSES; pass++) {
+        const int fd = open_dir(top, ".");
+        if (fd < 0 || !empty(&r, fd, 0))
+            return false;
+        if (r.moved == before)
+            break;
+        before = r.moved;
+    }
+    return gone(rmdir(path));
 }
 
 bool posix_workdir_remove(struct posix_workdir *dir)
@@ -71,12 +107,15 @@ bool posix_workdir_remove(struct posix_workdir *dir)
         return true;
     const char *path = dir->path;
     dir->path = NULL;
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0)
-        return errno == ENOENT || gone(rmdir(path));
-    if (fstat(fd, &st) < 0 || st.st_dev != dir->dev || st.st_ino != dir->ino) {
-        close(fd); /* somebody put another one in its place: that one is not ours */
-        return false;
-    }
-    return empty(fd, DEPTH_MAX) && gone(rmdir(path));
+    if (lstat(path, &st) < 0)
+        return errno == ENOENT;
+    if (st.st_dev != dir->dev || st.st_ino != dir->ino)
+        return false; /* somebody put another one in its place: that one is not ours */
+    int top = open_dir(AT_FDCWD, path);
+    if (top < 0)
+        return gone(rmdir(path));
+    const bool ours = fstat(top, &st) == 0 && st.st_dev == dir->dev && st.st_ino == dir->ino;
+    const bool all = ours && fchmod(top, 0700) == 0 && remove_all(path, top);
+    close(top);
+    return all;
 }

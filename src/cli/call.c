@@ -18,6 +18,7 @@
 #include "module/answer.h"
 #include "module/direct.h"
 #include "module/request.h"
+#include "result/ending.h"
 
 #define EXIT_DENIED 77 /* of apcore: the caller does not grant it */
 
@@ -196,7 +197,13 @@ static void call_unprotected(struct call *c)
     if (!s->options.unsafe_no_isolation)
         result_warn(&s->result, "module '%s' is called without a sandbox: nothing is enforced "
                                 "(--unsafe-no-isolation silences this)", c->id);
-    module_direct(s->options.command, environ, c->input.data, c->input.len, s->pass[1], &s->result);
+    if (caller_watch(&s->caller, false, 0, &s->result.error) < 0) {
+        module_unprotected(&s->result);
+        ending_refused(&s->result);
+        return;
+    }
+    const struct module_caller caller = {.events = s->caller.events, .next = s->caller.next};
+    module_direct(s->options.command, environ, c->input.data, c->input.len, s->pass[1], &caller, &s->result);
 }
 
 static void call_in_sandbox(struct call *c)

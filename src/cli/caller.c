@@ -35,8 +35,7 @@ static int watch_signals(struct caller *caller, bool tty)
         if (sigaction(passed[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
             sigaddset(&set, passed[i]);
     }
-    signal(SIGPIPE, SIG_IGN); /* a reader that goes away is an errno here, */
-    signal(SIGXFSZ, SIG_IGN); /* and so is a file that may not grow */
+    signal(SIGPIPE, SIG_IGN); /* a reader that goes away is an errno here */
     if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
         return -errno;
     *caller = (struct caller){.events = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), .next = next_signal};

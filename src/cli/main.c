@@ -1,6 +1,7 @@
 /* The table of commands. */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -102,6 +103,13 @@ static bool has_stack(void)
     return false;
 }
 
+/* What a caller does with its signals is not for this process: a file that may not grow is an errno, an end is seen. */
+static void own_signals(void)
+{
+    signal(SIGXFSZ, SIG_IGN);
+    signal(SIGCHLD, SIG_DFL);
+}
+
 static bool is_called(const char *word, const char *name)
 {
     const char *slash = word == NULL ? NULL : strrchr(word, '/');
@@ -142,6 +150,7 @@ int main(int argc, char **argv)
     reserve_standard_streams();
     if (!has_stack())
         return EXIT_SETUP;
+    own_signals();
     message_start();
     const int status = dispatch(argc, argv);
     if (fflush(stdout) == 0 && ferror(stdout) == 0)

@@ -50,7 +50,7 @@ static int run(struct arena *arena, const char *id, struct result *result, struc
     char **command = runner == NULL ? NULL : module_command(arena, &module, runner);
     if (command == NULL)
         return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_MODULE, ENOMEM, "call module", id);
-    module_direct(command, environ, input.data, input.len, true, result);
+    module_direct(command, environ, input.data, input.len, true, NULL, result);
     module_answer(result, &value);
     module_failure(result, id, err);
     if (err->kind != CORDON_ERROR_NONE)

@@ -24,6 +24,8 @@ struct direct {
     int theirs[2]; /* owned; the child's ends */
     struct stream streams[2]; /* owned */
     int over;   /* 1 + the stream that ran over; 0: none */
+    const struct module_caller *caller; /* NULL: nobody watches for signals */
+    int asked;  /* the first signal that the caller sent; 0: none */
 };
 
 int module_direct_check(const char *id, const struct module_terms *terms, char *const *env,
@@ -70,6 +72,15 @@ static void not_started(struct result *result, int errnum, const char *command)
             CORDON_LAYER_PROCESS, errnum, "run command", command);
 }
 
+/* Files may not grow, or memory is short: before anything of the module's has run. */
+static void not_kept(struct result *result, int errnum)
+{
+    result->status = STATUS_SPAWN_FAILED;
+    result->rc = 126;
+    result_reason(result, "its input cannot be kept: %s", text_errno(errnum));
+    err_set(&result->error, CORDON_ERROR_NOT_EXECUTABLE, CORDON_LAYER_MODULE, errnum, "keep the input of", "the module");
+}
+
 static int open_stream(struct direct *d, int i, struct result_stream *record)
 {
     int fds[2];
@@ -84,35 +95,75 @@ static int open_stream(struct direct *d, int i, struct result_stream *record)
     return 0;
 }
 
+/* What the command ignores or blocks for itself is not the module's. */
+static int set_signals(posix_spawnattr_t *attributes, bool watched)
+{
+    sigset_t ignored;
+    sigset_t none;
+    sigemptyset(&none);
+    sigemptyset(&ignored);
+    sigaddset(&ignored, SIGPIPE);
+    sigaddset(&ignored, SIGXFSZ);
+    int r = posix_spawnattr_setsigdefault(attributes, &ignored);
+    if (r == 0 && watched)
+        r = posix_spawnattr_setsigmask(attributes, &none);
+    return r != 0 ? r : posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGDEF | (watched ? POSIX_SPAWN_SETSIGMASK : 0));
+}
+
 static int spawn(struct direct *d, char *const argv[], char *const *env, int input)
 {
     posix_spawn_file_actions_t actions;
-    int r = posix_spawn_file_actions_init(&actions);
+    posix_spawnattr_t attributes;
+    int r = posix_spawnattr_init(&attributes);
     if (r != 0)
         return -r;
-    r = posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
+    r = posix_spawn_file_actions_init(&actions);
+    if (r != 0) {
+        posix_spawnattr_destroy(&attributes);
+        return -r;
+    }
+    r = set_signals(&attributes, d->caller != NULL);
+    if (r == 0)
+        r = posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
     for (int i = 0; r == 0 && i < 2; i++) {
         if (d->theirs[i] >= 0)
             r = posix_spawn_file_actions_adddup2(&actions, d->theirs[i], STDOUT_FILENO + i);
     }
     if (r == 0)
-        r = posix_spawnp(&d->pid, argv[0], &actions, NULL, argv, env);
+        r = posix_spawnp(&d->pid, argv[0], &actions, &attributes, argv, env);
     posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&attributes);
     return -r;
 }
 
-/* Until the child is gone: a daemon that it left keeps the pipes, and does not keep us. */
+/* The first signal is passed on; who sends a second one does not want to wait. */
+static void pass_on(struct direct *d)
+{
+    const int sig = d->caller->next(d->caller->events);
+    if (sig == 0)
+        return;
+    kill(d->pid, d->asked == 0 ? sig : SIGKILL);
+    if (d->asked == 0)
+        d->asked = sig;
+}
+
+/*
+ * Until the child is gone: a daemon that it left keeps the pipes, and does not keep us. Without a descriptor of the
+ * child - the kernel has none to give, or somebody has reaped it - until both pipes are at their end.
+ */
 static void follow(struct direct *d)
 {
     bool gone = false;
-    while (!gone) {
-        struct pollfd fds[3] = {{.fd = d->streams[0].from, .events = POLLIN},
+    while (!gone && (d->pidfd >= 0 || d->streams[0].from >= 0 || d->streams[1].from >= 0)) {
+        struct pollfd fds[4] = {{.fd = d->streams[0].from, .events = POLLIN},
                                 {.fd = d->streams[1].from, .events = POLLIN},
-                                {.fd = d->pidfd, .events = POLLIN}};
-        if (poll(fds, 3, -1) < 0 && errno != EINTR)
+                                {.fd = d->pidfd, .events = POLLIN},
+                                {.fd = d->caller != NULL ? d->caller->events : -1, .events = POLLIN}};
+        if (poll(fds, 4, -1) < 0 && errno != EINTR)
             return;
-        gone = fds[2].revents != 0 ||
-               (d->pidfd < 0 && d->streams[0].from < 0 && d->streams[1].from < 0);
+        gone = fds[2].revents != 0;
+        if (!gone && fds[3].revents != 0)
+            pass_on(d);
         for (int i = 0; i < 2; i++) {
             struct stream *stream = &d->streams[i];
             if (stream->from < 0)
@@ -148,6 +199,11 @@ static void conclude(const struct direct *d, struct result *result)
         result->rc = 153;
         result_reason(result, "more than %u bytes on %s", OUTPUT_MAX,
                       d->over == 1 ? "standard output" : "standard error");
+    } else if (d->asked != 0) {
+        result->caller_signal = d->asked;
+        result->status = d->asked == SIGTERM ? STATUS_KILLED_TERM : STATUS_SIGNALED;
+        result->rc = 128 + d->asked;
+        result_reason(result, "the caller sent %s (signal %d)", text_signal_name(d->asked), d->asked);
     } else if (result->exited) {
         result->status = result->exit_code == 0 ? STATUS_OK : STATUS_NONZERO_EXIT;
         result->rc = result->exit_code;
@@ -161,14 +217,18 @@ static void conclude(const struct direct *d, struct result *result)
 }
 
 void module_direct(char *const argv[], char *const *env, const char *input, size_t input_len,
-                   bool pass_errors, struct result *result)
+                   bool pass_errors, const struct module_caller *caller, struct result *result)
 {
-    struct direct d = {.pidfd = -1, .theirs = {-1, -1}};
+    struct direct d = {.pidfd = -1, .theirs = {-1, -1}, .caller = caller};
     struct result_stream *records[2] = {&result->out, &result->err};
     const uint64_t start = sys_now_us();
     FD_AUTO in = fd_from_memory(input, input_len);
-    int r = in < 0 ? in : 0;
+    int r = 0;
     module_unprotected(result);
+    if (in < 0) {
+        not_kept(result, -in);
+        return;
+    }
     for (int i = 0; i < 2; i++) {
         d.streams[i] = (struct stream){.from = -1, .to = -1, .out = -1};
         if (r == 0 && (i == 0 || !pass_errors))

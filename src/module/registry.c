@@ -132,6 +132,25 @@ static int check_library(int dir, const char *id, const char *name, struct cordo
     return r;
 }
 
+/* With the directory put in, each word must be one that can be executed. */
+static int check_words(const struct module *module, struct cordon_error *err)
+{
+    const size_t mark = strlen(MODULE_MARK);
+    const size_t dir = strlen(module->dir);
+    for (size_t i = 0; i < module->manifest.command_count; i++) {
+        const char *word = module->manifest.command[i];
+        size_t len = strlen(word);
+        for (const char *at = strstr(word, MODULE_MARK); at != NULL; at = strstr(at + mark, MODULE_MARK))
+            len = len - mark + dir;
+        if (len <= MODULE_WORD_MAX)
+            continue;
+        int r = fail(err, E2BIG, "read the command of module", module->manifest.id);
+        err_why(err, "a word is longer than 131071 bytes with its directory for " MODULE_MARK);
+        return r;
+    }
+    return 0;
+}
+
 int module_find(struct module *out, const struct module_root *root, const char *id,
                 struct arena *arena, struct cordon_error *err)
 {
@@ -159,6 +178,9 @@ int module_find(struct module *out, const struct module_root *root, const char *
     module.dir = arena_printf(arena, "%s/%s", strcmp(root->path, "/") == 0 ? "" : root->path, id);
     if (module.dir == NULL)
         return fail(err, ENOMEM, "find module", id);
+    r = check_words(&module, err);
+    if (r < 0)
+        return r;
     *out = module;
     return 0;
 }

@@ -7,6 +7,9 @@
 
 #include "module/manifest.h"
 
+#define MODULE_MARK "{module}"         /* in a word of a command: the module's directory */
+#define MODULE_WORD_MAX (128 * 1024 - 1) /* the kernel's own limit for one word, less its end */
+
 struct module_root {
     int fd;           /* owned */
     const char *path; /* absolute, without links; in the arena */

@@ -8,8 +8,6 @@
 #include "base/buf.h"
 #include "base/cwd.h"
 
-#define WORD_MAX (128 * 1024) /* the kernel's own limit for one word */
-
 static int no_memory(struct cordon_error *err, const struct module *module)
 {
     return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_MODULE, ENOMEM, "call module",
@@ -24,11 +22,11 @@ const char *module_runner_beside(struct arena *arena, const char *program, const
     return path == NULL ? NULL : policy_normalize_path(arena, path);
 }
 
-/* {module} in a word is the module's directory. */
+/* {module} in a word is the module's directory; module_find() has seen that it is not too long. */
 static const char *expand(struct arena *arena, const char *word, const char *dir)
 {
-    static const char mark[] = "{module}";
-    BUF_AUTO text = BUF_INIT(WORD_MAX);
+    static const char mark[] = MODULE_MARK;
+    BUF_AUTO text = BUF_INIT(MODULE_WORD_MAX);
     for (const char *at = strstr(word, mark); at != NULL; at = strstr(word, mark)) {
         buf_append(&text, word, (size_t)(at - word));
         buf_puts(&text, dir);

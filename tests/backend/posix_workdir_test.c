@@ -1,5 +1,6 @@
 #include "backend/posix.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -49,6 +50,26 @@ TEST(all_of_it_goes_and_no_link_is_followed)
     CHECK(access(in("work"), F_OK) < 0);
     CHECK_INT(access(in("outside/kept"), F_OK), 0);
     CHECK_INT(rmdir(in("outside/kept")) + rmdir(in("outside")) + rmdir(top), 0);
+}
+
+TEST(neither_modes_nor_depth_keep_it)
+{
+    struct posix_workdir dir = {.path = NULL};
+    static char work[128];
+    make_top();
+    snprintf(work, sizeof work, "%s", in("work"));
+    CHECK_INT(posix_workdir_make(&dir, work), 0);
+    const int home = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    CHECK_INT(chdir(work), 0);
+    for (int i = 0; i < 300; i++)
+        CHECK(mkdir("d", 0700) == 0 && chdir("d") == 0);
+    CHECK_INT(chmod(".", 0), 0);
+    CHECK_INT(fchdir(home), 0);
+    close(home);
+    CHECK_INT(chmod(work, 0), 0);
+    CHECK(posix_workdir_remove(&dir));
+    CHECK(access(work, F_OK) < 0);
+    CHECK_INT(rmdir(top), 0);
 }
 
 TEST(another_one_in_its_place_stays)

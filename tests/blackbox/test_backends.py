@@ -151,6 +151,14 @@ def test_posix_a_command_that_kills_its_keeper_is_not_said_to_have_not_run():
     assert all("nothing ran" not in e["details"] for e in r.doc["enforced"].values()), r.doc["enforced"]
 
 
+@pytest.mark.parametrize("backend", ["posix", "none"])
+def test_no_command_can_keep_its_work_directory(backend):
+    code = "import os\nfor i in range(400): os.mkdir('d'); os.chdir('d')\nos.chmod('.', 0); os.chmod(os.environ['HOME'], 0)"
+    with nothing_left(marker()):
+        r = run("--backend", backend, *PARTIAL, "--", PYTHON, "-c", code)
+    assert (r.rc, r.err) == (0, b""), r.told()
+
+
 @pytest.mark.parametrize("backend", ["posix", "none", "bwrap"])
 def test_i12_the_caller_dies_and_everything_with_it(backend):
     word = marker()

@@ -3,6 +3,7 @@ import contextlib
 import json
 import os
 import pathlib
+import resource
 import shutil
 import signal
 import subprocess
@@ -155,6 +156,81 @@ print(1)""")
     with contextlib.suppress(ProcessLookupError):
         for pid in pids_with(word):
             os.kill(pid, signal.SIGKILL)
+
+
+def called(modules, *args):
+    """A call under way."""
+    p = subprocess.Popen([BIN, "call", "--extensions", modules.path, *args], env=ENV, stdin=subprocess.PIPE,
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    p.stdin.write(b"null")
+    p.stdin.close()
+    return p
+
+
+@pytest.mark.parametrize("ends", [["--no-sandbox", "--unsafe-no-isolation"], []], ids=["without", "sandbox"])
+def test_a_signal_is_the_modules_and_the_call_is_recorded(modules, place, ends):
+    modules.add("a.waits", "import os, sys, time; print('up', file=sys.stderr, flush=True); time.sleep(60)")
+    result, log = place / "result.json", place / "log"
+    with called(modules, *ends, "--result", result, "--audit-log", log, "a.waits") as p:
+        assert p.stderr.readline() == b"up\n"
+        p.send_signal(signal.SIGTERM)
+        assert p.wait(30) == 143
+    doc = json.loads(result.read_text())
+    assert (doc["status"], doc["reason"]) == ("KILLED_TERM", "the caller sent SIGTERM (signal 15)")
+    assert json.loads(log.read_text())["exit_code"] == 143
+
+
+def test_who_ignores_a_signal_without_a_sandbox_is_killed_by_the_second(modules):
+    modules.add("a.stays", "import signal, sys, time; signal.signal(15, signal.SIG_IGN)\n"
+                           "print('up', file=sys.stderr, flush=True); time.sleep(60)")
+    with called(modules, "--no-sandbox", "--unsafe-no-isolation", "a.stays") as p:
+        assert p.stderr.readline() == b"up\n"
+        p.send_signal(signal.SIGTERM)
+        with pytest.raises(subprocess.TimeoutExpired):
+            p.wait(0.3)
+        p.send_signal(signal.SIGTERM)
+        assert p.wait(30) == 143
+
+
+WAYS = {"sandbox": ["call"], "none": ["call", "--no-sandbox", "--unsafe-no-isolation"], "runner": ["--internal-sandbox-runner"]}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_caller_that_ignores_its_children(modules, way):
+    """The kernel then reaps them by itself, and nobody could be waited for."""
+    modules.add("a.echo", ECHO)
+    r = cordon(*WAYS[way], "a.echo", stdin=b"[1]", env={"APCORE_EXTENSIONS_ROOT": str(modules.path)},
+               preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+    assert (r.rc, r.out.strip()) == (0, b"[1]"), r.told()
+
+
+@pytest.mark.parametrize("way", ["none", "runner"])
+def test_a_kernel_without_descriptors_of_processes(modules, deny, way):
+    modules.add("a.echo", ECHO)
+    p = subprocess.run([*deny("ENOSYS", "pidfd_open"), BIN, *WAYS[way], "a.echo"], input=b"[1]", capture_output=True,
+                       env={**ENV, "APCORE_EXTENSIONS_ROOT": str(modules.path)}, timeout=30, check=False)
+    assert (p.returncode, p.stdout.strip()) == (0, b"[1]"), p.stderr
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_files_that_may_not_grow(modules, place, way):
+    """An input that cannot be kept is an error in words, and not the end of cordon by SIGXFSZ."""
+    modules.add("a.limit", "import resource, signal; print([resource.getrlimit(resource.RLIMIT_FSIZE)[0], "
+                           "int(signal.getsignal(signal.SIGXFSZ))])")
+    few = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))  # noqa: E731
+    env = {"APCORE_EXTENSIONS_ROOT": str(modules.path)}
+    r = cordon(*WAYS[way], "a.limit", stdin=b'"' + b"x" * 8192 + b'"', env=env, preexec_fn=few)
+    assert r.rc in (1, 125, 126) and r.err.startswith(b"cordon: ") and b"too large" in r.err, r.told()
+    r = cordon(*WAYS[way], "a.limit", stdin=b"1", env=env, preexec_fn=few)
+    # Python ignores it by itself where it has its default.
+    assert r.rc == 0 and json.loads(r.out)[1] in (0, 1), r.told()
+
+
+def test_a_word_of_the_command_that_grows_too_long(modules):
+    modules.add("a.long", command=["echo", "{module}" * 10000])
+    r = modules.call("a.long")
+    assert r.rc == 44 and b"longer than 131071 bytes" in r.err, r.told()
+    assert b"longer than 131071 bytes" in cordon("call", "--extensions", modules.path, "--list").err
 
 
 # --- the runner flag -------------------------------------------------------------------------

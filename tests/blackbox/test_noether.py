@@ -41,6 +41,14 @@ def test_what_ran_once_is_not_run_again_without_isolation(place):
     assert (p.returncode, out) == (2, b"") and b"no isolation" not in err, err
 
 
+def test_a_caller_that_ignores_its_children_gets_the_status_all_the_same(place):
+    (place / "noether-sandbox").symlink_to(BIN)
+    argv = [place / "noether-sandbox", "--isolate", "none", "--unsafe-no-isolation", "--", "sh", "-c", "exit 3"]
+    p = subprocess.run(argv, env=ENV, stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False,
+                       preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+    assert p.returncode == 3, p.stderr
+
+
 def document(**more):
     return {"ro_binds": [], "network": False, "env_allowlist": ["PATH"], **more}
 
