@@ -270,3 +270,41 @@ def test_a_plugin_of_a_conftest_is_too_late_for_the_guard(project, monkeypatch):
     r.stderr.fnmatch_lines(["*-p cordon.pytest_plugin*"])
     assert project("-p", "cordon.pytest_plugin", "--cordon").ret == 1
     assert (project.root / "config.toml").read_text() == "real"
+
+
+FLAGS = "import sys\ndef test_flags(): print('FLAGS', sys.flags.dev_mode, sys.flags.isolated, 'ignore::UserWarning' in sys.warnoptions)\n"
+
+
+def test_guarded_with_the_interpreters_own_options(project, pytester):
+    project(flags=FLAGS)
+    argv = [sys.executable, "-X", "dev", "-W", "ignore::UserWarning", "-m", "pytest", "-s"]
+    for more in ([], ["--cordon"]):
+        assert "FLAGS True 0 True" in pytester.run(*argv, *more, timeout=120).stdout.str(), more
+
+
+@pytest.mark.skipif(not hasattr(sys, "orig_argv"), reason="Python 3.9 does not tell how it was called")
+def test_no_other_program_is_replaced(project, pytester):
+    project(writes="def test_writes():\n    open('config.toml', 'w').write('gone')\n")
+    (project.root / "runner.py").write_text("import pytest\nprint('END', int(pytest.main(['--cordon', 'tests'])))\n")
+    r = pytester.run(sys.executable, project.root / "runner.py", timeout=120)
+    r.stderr.fnmatch_lines(["*cordon test -- COMMAND*"])
+    assert "END 4" in r.stdout.str() and (project.root / "config.toml").read_text() == "real"
+
+
+@pytest.mark.parametrize("settings,words", [
+    ('{"test": {"caches": 5}}', "/test/caches is a list"), ('{"test": {"writable": "tests"}}', "/test/writable is a list"),
+    ('{"test": {"config_template": 1}}', "/test/config_template is a string"),
+    ('{"test": {"config_template": "nope.toml"}}', "nope.toml"), ('{"test": 1', "cordon.json")])
+def test_wrong_settings_are_errors_in_words(project, settings, words):
+    (project.root / "cordon.json").write_text(settings)
+    r = project(fine="def test_fine(): pass")
+    assert r.ret == pytest.ExitCode.USAGE_ERROR
+    r.stderr.fnmatch_lines([f"*{words}*"])
+    assert not (project.root / "tests/artifacts").exists()
+
+
+@pytest.mark.parametrize("places", ["5", "'out'", "[1]"])
+def test_a_mark_that_is_no_list(project, places):
+    r = project(marked=f"import pytest\n@pytest.mark.cordon(writable={places})\ndef test_marked(): print('RAN')\n")
+    assert r.ret == pytest.ExitCode.USAGE_ERROR and "INTERNALERROR" not in r.stdout.str()
+    r.stderr.fnmatch_lines(["*test_marked*is a list of strings*"])

@@ -1,11 +1,14 @@
 """Root: pathlib's ways, and no way out."""
 
+import contextlib
 import ctypes
 import gc
 import json
 import os
 import resource
+import signal
 import threading
+import time
 import types
 from pathlib import Path
 
@@ -357,6 +360,79 @@ def test_a_root_that_a_callback_closes(home, watched):
     with pytest.raises(ValueError, match="closed"):
         denied.counters()
     assert watched.freed[1:] == [("cordon_root_close", 0)]
+
+
+def test_what_a_callback_raises_is_raised(home):
+    def refuse(_denial):
+        raise KeyboardInterrupt
+
+    with cordon.Root(home, readonly=True, on_denial=refuse) as r:
+        with pytest.raises(KeyboardInterrupt):
+            r.mkdir("d")
+        assert not r.exists("d")
+
+
+@pytest.mark.parametrize("data", [bytearray(b"abc"), memoryview(b"abc"), b"abc"])
+def test_bytes_of_every_kind(home, data):
+    with cordon.Root(home) as r:
+        assert r.write_bytes("a", data) == r.append_bytes("a", data) == 3
+        assert r.read_bytes("a") == b"abcabc"
+
+
+def test_arguments_of_a_wrong_type(home):
+    with cordon.Root(home) as r:
+        for wrong in ("abc", [1], 3, None):
+            with pytest.raises(TypeError):
+                r.write_bytes("a", wrong)
+        with pytest.raises(TypeError):
+            r.utime("a", "x", 0)
+        assert not r.exists("a")
+
+
+def test_a_wait_keeps_its_time_beside_another(home):
+    with cordon.Root(home) as r, r.watch() as w:
+        other = threading.Thread(target=lambda: next(iter(w), None), daemon=True)
+        other.start()
+        assert w.next(0.05) is None and w.next(float("nan")) is None
+        r.write_text("a", "1")
+        other.join(20)
+        assert not other.is_alive()
+
+
+def interrupted(act, seconds):
+    """Whether Ctrl-C came in the midst of it."""
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        act()
+        time.sleep(0.05)
+    except KeyboardInterrupt:
+        return True
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    return False
+
+
+def test_an_interrupt_leaks_no_watch(home):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, stop)
+    descriptors = len(os.listdir("/proc/self/fd"))
+    try:
+        for i in range(60):
+            with contextlib.suppress(KeyboardInterrupt), cordon.Root(home) as r:
+                watch = None
+
+                def act(r=r):
+                    r.watch().close()
+
+                interrupted(act, 0.0002 + i % 30 * 0.0008)
+                del watch
+            gc.collect()
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    gc.collect()
+    assert len(os.listdir("/proc/self/fd")) == descriptors
 
 
 def test_garbage_of_a_circle(home, watched):

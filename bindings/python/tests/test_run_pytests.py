@@ -45,6 +45,13 @@ def test_the_working_directory_is_open(suite, tmp_path, site, monkeypatch):
     assert sorted(p.name for p in tmp_path.iterdir() if p.name[0] not in "._") == ["out.txt", "test_it.py"]
 
 
+def test_it_does_not_nest_where_every_session_is_guarded(suite, tmp_path, site, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(shutil.copytree(site, tmp_path / ".site")))
+    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --cordon\n")
+    result = cordon.run_pytests_v2(suite("def test_a(): pass"))
+    assert result["status"] == "OK" and "1 passed" in result["stdout"], result
+
+
 def test_what_could_not_be_started_is_named(suite, monkeypatch):
     monkeypatch.setattr("sys.executable", "/tmp/venv/bin/python")
     result = cordon.run_pytests_v2(suite("def test_a(): pass"))

@@ -132,6 +132,21 @@ def test_an_interrupt_at_any_moment_of_a_start():
     assert not _running(mark)
 
 
+def test_an_interrupt_at_the_end_leaves_no_zombie(monkeypatch, nothing_left):
+    """While the command that has answered is waited for, once."""
+    wait, raised = os.waitid, []
+
+    def interrupted(*arguments):
+        if not raised:
+            raised.append(True)
+            raise KeyboardInterrupt
+        return wait(*arguments)
+
+    monkeypatch.setattr(os, "waitid", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        cordon.run(["true"])
+
+
 def test_an_interrupt_before_a_start_has_begun(monkeypatch):
     said = []
     monkeypatch.setattr(sys, "unraisablehook", said.append)

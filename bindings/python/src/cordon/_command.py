@@ -234,15 +234,21 @@ class Sandbox:
                 if not self._over:
                     self._kill()
                 self._wait()
+        except BaseException:  # an interrupt: the end is still waited for, without patience
+            self._kill()
+            self._wait()
+            raise
         finally:
             self._close()
 
     def _close(self) -> None:
-        descriptors = self._report, self._process
-        self._report = self._process = -1
-        for descriptor in descriptors:
-            if descriptor >= 0:
-                os.close(descriptor)
+        process, self._process = self._process, -1
+        report, self._report = self._report, -1
+        try:
+            if process >= 0:
+                os.close(process)
+        finally:
+            os.close(report)
 
     def __del__(self) -> None:
         self.release()

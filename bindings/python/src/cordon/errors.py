@@ -1,6 +1,6 @@
 """
 What can go wrong. Every exception of this package is a CordonError, or an OSError: of a Root, or where no
-process can be started.
+process can be started. An argument of a wrong type, or one that says nothing, is a TypeError or a ValueError.
 """
 
 from __future__ import annotations

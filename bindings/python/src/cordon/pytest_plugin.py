@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -26,6 +27,8 @@ _IN_PROCESS = "CORDON_TEST_IN_PROCESS"   # set here, for workers, where there is
 _CACHES = [".pytest_cache", "__pycache__", ".coverage", ".coverage.*", ".slop_cache", ".ruff_cache"]
 _REDIRECTED = [".hypothesis"]  # in the project where `cordon test` names another place by a variable
 _OFF = "cordon_guard = off in pytest's configuration, or --cordon-guard=off, switches this hook off"
+
+_NAMES = ("pytest", "py.test", "pytest-3", "py.test-3")
 
 _Hook = TypeVar("_Hook", bound=Callable[..., Any])
 
@@ -46,8 +49,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @_hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
-    if not getattr(early_config.known_args_namespace, "cordon", False) or _guarded(early_config.rootpath):
+    if not getattr(early_config.known_args_namespace, "cordon", False) or _overridden(early_config) or \
+            _guarded(early_config.rootpath):
         return
+    if not _called_as_pytest():
+        raise pytest.UsageError("--cordon starts pytest again, which was not started as `pytest` or `python -m pytest` "
+                                "here: the guard of any other command is `cordon test -- COMMAND`")
     try:
         command = program()
     except LibraryError as e:
@@ -59,6 +66,25 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     os.environ.pop(_IN_PROCESS, None)
     os.execv(command, ["cordon", "test", *_root(early_config), "--cwd", os.getcwd(), "--",
                        *_pytest(), *map(str, arguments)])
+
+
+def _overridden(config: pytest.Config) -> bool:
+    """On the command line `-o cordon_guard=off` stands above a --cordon of the configuration's addopts."""
+    return "--cordon" not in config.invocation_params.args and \
+        "cordon_guard=off" in (config.known_args_namespace.override_ini or [])
+
+
+def _called_as_pytest() -> bool:
+    """Not by another program in this interpreter, which would be replaced: a coverage tool, a runner, a script."""
+    words: List[str] = list(getattr(sys, "orig_argv", []))[1:]  # Python 3.9 does not tell
+    while words and words[0].startswith("-") and not words[0].startswith(("-m", "-c")):
+        del words[:2 if words[0] in ("-X", "-W") else 1]
+    if not words:
+        return not hasattr(sys, "orig_argv")
+    name = os.path.basename(words[0])
+    if words[0].startswith("-m"):
+        name = words[0][2:] or "".join(words[1:2])
+    return name in ("pytest", *_NAMES)
 
 
 def _guarded(root: Path) -> bool:
@@ -101,15 +127,16 @@ def _root(config: pytest.Config) -> List[str]:
 
 def _pytest() -> List[str]:
     """As it was called: `python -m pytest` puts the current directory into sys.path, `pytest` does not."""
+    options: List[str] = getattr(subprocess, "_args_from_interpreter_flags")()
     called = Path(sys.argv[0])
-    if called.name in ("pytest", "py.test", "pytest-3", "py.test-3") and os.access(called, os.X_OK):
-        return [str(called)]
-    return [sys.executable, "-m", "pytest"]
+    if called.name in _NAMES and os.access(called, os.X_OK):
+        return [sys.executable, *options, str(called)] if options else [str(called)]
+    return [sys.executable, *options, "-m", "pytest"]
 
 
 @_hookimpl(tryfirst=True)  # before pytest asks for the base temp
 def pytest_configure(config: pytest.Config) -> None:
-    if config.getoption("--cordon") and not _guarded(config.rootpath):
+    if config.getoption("--cordon") and not _overridden(config) and not _guarded(config.rootpath):
         raise pytest.UsageError("--cordon comes too late for a plugin that a conftest.py loads: install the package, "
                                 "or name it by -p cordon.pytest_plugin")
     config.addinivalue_line("markers", "cordon(writable=[...]): places that this test may write to, "
@@ -138,7 +165,17 @@ def _settings(root: Path) -> dict[str, Any]:
         found = json.loads(text).get("test", {})
     except (ValueError, AttributeError) as e:
         raise pytest.UsageError(f"cordon.json: {e}") from None
-    return found if isinstance(found, dict) else {}
+    settings = found if isinstance(found, dict) else {}
+    for name in ("writable", "caches"):
+        if not _is_list(settings.get(name, [])):
+            raise pytest.UsageError(f"cordon.json: /test/{name} is a list of strings")
+    if not isinstance(settings.get("config_template", ""), str):
+        raise pytest.UsageError("cordon.json: /test/config_template is a string")
+    return settings
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in value)
 
 
 class Plugin:
@@ -159,7 +196,11 @@ class Plugin:
             temporary = self._temporary()
             if not self.worker:
                 self._isolate(settings)
-            self.hook = self._make_hook(settings, temporary)
+            try:
+                self.hook = self._make_hook(settings, temporary)
+            except BaseException:
+                self.pytest_unconfigure()
+                raise
 
     @staticmethod
     def _temporary() -> List[str]:
@@ -170,9 +211,13 @@ class Plugin:
 
     def _isolate(self, settings: Dict[str, Any]) -> None:
         template = settings.get("config_template")
+        try:
+            content = (self.root / template).read_text() if template else TEMPLATE
+        except (OSError, ValueError) as e:
+            raise pytest.UsageError(f"cordon.json: /test/config_template: {e}") from None
         given = any(os.environ.get(name) for name in ("TMPDIR", "TEMP", "TMP"))
         self.workspace = w = Workspace(
-            self.root, (self.root / template).read_text() if template else TEMPLATE, own_tmp=not given)
+            self.root, content, own_tmp=not given)
         self._set({"SLOP_CONFIG": None, _CONFIG_VARIABLE: str(w.config), _IN_PROCESS: "1", **w.variables})
         tempfile.tempdir = None  # asked for already, to capture output
         if self.config.option.basetemp is None:
@@ -203,6 +248,12 @@ class Plugin:
         self._watch("", [])
         yield
         self._rest()
+
+    def pytest_collection_modifyitems(self, items: List[pytest.Item]) -> None:
+        for item in items:
+            for mark in item.iter_markers("cordon"):
+                if not _is_list(mark.kwargs.get("writable", [])):
+                    raise pytest.UsageError(f"{item.nodeid}: cordon(writable=[...]) is a list of strings")
 
     @_hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, None, None]:

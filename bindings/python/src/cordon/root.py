@@ -9,6 +9,7 @@ import operator
 import os
 import stat as stat_module
 import threading
+import time
 import weakref
 from dataclasses import dataclass
 from typing import Any, Callable, Iterator, List, Optional, Sequence, Union
@@ -18,6 +19,7 @@ from ._library import library, strings
 from .policy import milliseconds
 
 PathLike = Union[str, "os.PathLike[str]"]
+_SLICE = 0.2  # seconds: how long a wait is deaf to Ctrl-C
 Progress = Callable[[int, int], bool]
 """Gets the entries and bytes done so far; returning False stops the call."""
 
@@ -119,6 +121,11 @@ def _bytes(path: PathLike) -> bytes:
     return encoded
 
 
+def _plain(data: bytes) -> bytes:
+    """The library takes bytes; every type checker lets a bytearray and a memoryview pass as such."""
+    return data if isinstance(data, bytes) else bytes(memoryview(data))
+
+
 def _whole(value: int, bits: int = 64) -> int:
     """ctypes would cut a number that does not fit, and truncate() would then cut the file."""
     if not 0 <= operator.index(value) < 1 << bits:
@@ -180,6 +187,18 @@ def _progress_of(progress: Optional[Progress], failed: List[BaseException]) -> A
     return native.PROGRESS_FN(call)
 
 
+def _denial_of(on_denial: Callable[[Denial], None], failed: dict[int, BaseException]) -> Any:
+    """An exception of the callback is raised when the call that was refused has returned."""
+    def call(_user: Any, denial: Any) -> None:
+        try:
+            on_denial(Denial(*(_text(getattr(denial.contents, name))
+                               for name in ("method", "mode", "path", "code", "message"))))
+        except BaseException as e:
+            failed[threading.get_ident()] = e
+
+    return native.DENIAL_FN(call)
+
+
 class _Handle:
     """
     Something of the library's, for calls to enter. It is freed when it is closed and the last one has left, for
@@ -222,9 +241,11 @@ class _Handle:
             free = self._owed.pop()
         except IndexError:
             return  # another thread was quicker
-        free()
-        if self._within is not None:
-            self._within._leave(self)
+        try:
+            free()
+        finally:  # an interrupt comes as soon as the library has returned
+            if self._within is not None:
+                self._within._leave(self)
 
 
 class Watch:
@@ -235,8 +256,14 @@ class Watch:
         self._root = root  # outlives the watch
         self._turn = threading.RLock()  # of next(): the library has one reader at a time
         with root._handle.entered():
-            root._call("watch_open", _bytes(path), ctypes.byref(options), ctypes.byref(pointer))
-            self._handle = _Handle(self, pointer.value, library().cordon_root_watch_close, root._handle)
+            close = library().cordon_root_watch_close
+            try:
+                root._call("watch_open", _bytes(path), ctypes.byref(options), ctypes.byref(pointer))
+                self._handle = _Handle(self, pointer.value, close, root._handle)
+            except BaseException:
+                if pointer.value is not None and not hasattr(self, "_handle"):  # interrupted between the two
+                    close(pointer)
+                raise
         root._watches.add(self)
         with root._handle.entered() as still_open:
             if still_open is None:  # close() may not have seen this watch
@@ -245,25 +272,29 @@ class Watch:
 
     def next(self, timeout: Optional[float] = None) -> Optional[Event]:
         """The next event; None: nothing happened within `timeout` seconds, or the watch has ended."""
-        left = timeout
+        end = None if timeout is None else time.monotonic() + timeout
         while True:
-            # In slices, so that Ctrl-C is heard.
-            slice_s = 0.2 if left is None else min(0.2, max(0.0, left))
-            event = self._take(int(slice_s * 1000))
+            left = _SLICE if end is None else min(_SLICE, end - time.monotonic())
+            event = self._take(max(0.0, left))
             if event is not None or self.done:
                 return event
-            if left is not None:
-                left -= slice_s
-                if left <= 0:
-                    return None
+            if end is not None and not time.monotonic() < end:  # written so that it holds of no number, too
+                return None
 
-    def _take(self, milliseconds: int) -> Optional[Event]:
+    def _take(self, seconds: float) -> Optional[Event]:
         raw = native.Event()
         error = native.Error()
         lib = library()
-        with self._turn, self._handle.entered() as pointer:
-            got = 0 if pointer is None else \
-                lib.cordon_root_watch_next(pointer, milliseconds, ctypes.byref(raw), ctypes.byref(error))
+        end = time.monotonic() + seconds
+        if not self._turn.acquire(timeout=seconds):  # another thread waits for an event
+            return None
+        try:
+            with self._handle.entered() as pointer:
+                left = int(max(0.0, end - time.monotonic()) * 1000)
+                got = 0 if pointer is None else \
+                    lib.cordon_root_watch_next(pointer, left, ctypes.byref(raw), ctypes.byref(error))
+        finally:
+            self._turn.release()
         if got < 0:
             _raise(error)
         if got == 0:
@@ -328,9 +359,9 @@ class Root:
             aliases = strings([_bytes(a) for a in home_aliases])
             options.home_aliases = ctypes.cast(aliases, ctypes.POINTER(ctypes.c_char_p))
             options.home_alias_count = len(home_aliases)
+        self._failed: dict[int, BaseException] = {}  # by thread: what on_denial raised
         if on_denial is not None:
-            options.on_denial = native.DENIAL_FN(lambda _user, d: on_denial(Denial(
-                *(_text(getattr(d.contents, name)) for name in ("method", "mode", "path", "code", "message")))))
+            options.on_denial = _denial_of(on_denial, self._failed)
         self._keep = options.on_denial  # the library calls it for as long as the root lives
         self._watches: weakref.WeakSet[Watch] = weakref.WeakSet()
         pointer = ctypes.c_void_p()
@@ -359,7 +390,13 @@ class Root:
         with self._handle.entered() as pointer:
             if pointer is None:
                 raise ValueError("the root is closed")
-            failed = call(pointer, *arguments, ctypes.byref(error)) < 0
+            try:
+                failed = call(pointer, *arguments, ctypes.byref(error)) < 0
+            except ctypes.ArgumentError as e:
+                raise TypeError(str(e)) from None
+        raised = self._failed.pop(threading.get_ident(), None) if self._failed else None
+        if raised is not None:
+            raise raised
         if failed:
             _raise(error)
 
@@ -449,6 +486,7 @@ class Root:
         A reader sees the old content or the new, never a part; unless it has to be written in place.
         `save_last`: watch(patch=True) tells what others change from here on, and not this write.
         """
+        data = _plain(data)
         self._call("write_file", _bytes(path), data, len(data), save_last)
         return len(data)
 
@@ -465,6 +503,7 @@ class Root:
                    len(known) if known is not None else 0, _whole(min_length), save_last)
 
     def append_bytes(self, path: PathLike, data: bytes) -> int:
+        data = _plain(data)
         self._call("append_file", _bytes(path), data, len(data))
         return len(data)
 
