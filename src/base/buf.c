@@ -15,11 +15,14 @@ char *buf_reserve(struct buf *b, size_t len)
         size_t cap = b->cap < 256 ? 256 : b->cap * 2;
         if (cap < b->len + len)
             cap = b->len + len;
-        char *data = realloc(b->data, cap);
+        char *data = realloc(b->lent ? NULL : b->data, cap);
         if (data == NULL) {
             b->failed = true;
             return NULL;
         }
+        if (b->lent)
+            memcpy(data, b->data, b->len);
+        b->lent = false;
         b->data = data;
         b->cap = cap;
     }
@@ -71,6 +74,7 @@ const char *buf_string(struct buf *b)
 
 void buf_free(struct buf *b)
 {
-    free(b->data);
+    if (!b->lent)
+        free(b->data);
     *b = BUF_INIT(b->max);
 }

@@ -8,14 +8,17 @@
 #include <stddef.h>
 
 struct buf {
-    char *data; /* owned; not terminated */
+    char *data; /* owned, unless it is lent; not terminated */
     size_t len;
     size_t cap;
     size_t max;
     bool failed; /* something did not fit or memory ran out; the content is incomplete */
+    bool lent;   /* the data is the caller's array, until that is too small */
 };
 
 #define BUF_INIT(max_bytes) ((struct buf){.max = (max_bytes)})
+/* Begins in an array: what is usually short needs no memory of its own. */
+#define BUF_IN(array, max_bytes) ((struct buf){.data = (array), .cap = sizeof(array), .max = (max_bytes), .lent = true})
 
 void buf_append(struct buf *b, const void *data, size_t len);
 void buf_puts(struct buf *b, const char *text);

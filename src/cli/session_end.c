@@ -11,14 +11,13 @@
 #include "cli/stopped.h"
 #include "wire/result_json.h"
 
-#define DOCUMENT_USUAL (8u * 1024) /* without output: at once, and not bit by bit */
+#define DOCUMENT_USUAL 4096 /* without output */
 
 static int make_document(struct session *s, struct buf *text)
 {
     struct utsname host;
     if (!s->no_policy)
         session_digest(s); /* of a run that never was */
-    (void)buf_reserve(text, DOCUMENT_USUAL);
     const struct result_context context = {
         .cmd = s->options.command,
         .cmd_count = (size_t)s->options.command_count,
@@ -154,7 +153,8 @@ static void report_stop(const struct session *s)
 
 int session_conclude(struct session *s, int status)
 {
-    BUF_AUTO document = BUF_INIT(SESSION_TEXT_MAX);
+    char room[DOCUMENT_USUAL];
+    BUF_AUTO document = BUF_IN(room, SESSION_TEXT_MAX);
     int r = 0;
     if (s->options.json || s->options.result != NULL)
         r = make_document(s, &document);

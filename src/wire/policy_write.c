@@ -10,7 +10,7 @@
 #define INDENT 2
 /* A policy that was read from 1 MiB can be longer with its short forms written out. */
 #define WRITTEN_MAX (64 * 1024 * 1024)
-#define WRITTEN_USUAL (4u * 1024)
+#define WRITTEN_USUAL 4096
 
 static void put_names(struct json_writer *w, const char *key, const struct policy_names *list)
 {
@@ -197,8 +197,8 @@ void policy_write_form(const struct policy *policy, enum policy_form form, struc
 
 int policy_sha256(const struct policy *policy, char out[65])
 {
-    BUF_AUTO text = BUF_INIT(WRITTEN_MAX);
-    (void)buf_reserve(&text, WRITTEN_USUAL);
+    char room[WRITTEN_USUAL];
+    BUF_AUTO text = BUF_IN(room, WRITTEN_MAX);
     policy_write_v1(policy, &text);
     if (text.failed)
         return -ENOMEM;

@@ -170,3 +170,17 @@ TEST(json_indents_the_same_way_every_time)
     json_value(&w, parse(text));
     CHECK_STR(buf_string(&out), text);
 }
+
+TEST(numbers_are_written_to_their_ends)
+{
+    BUF_AUTO text = BUF_INIT(1000);
+    struct json_writer w = JSON_WRITER(&text, 0);
+    json_begin(&w, '[');
+    json_int(&w, INT64_MIN);
+    json_int(&w, -1);
+    json_int(&w, INT64_MAX);
+    json_uint(&w, 0);
+    json_uint(&w, UINT64_MAX);
+    json_end(&w, ']');
+    CHECK_STR(buf_string(&text), "[-9223372036854775808,-1,9223372036854775807,0,18446744073709551615]");
+}

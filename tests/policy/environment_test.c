@@ -22,6 +22,19 @@ static const char *built(const struct policy *policy, char *const *caller)
 
 #define CALLER(...) ((char *[]){__VA_ARGS__, NULL})
 
+TEST(a_star_at_the_end_stands_for_the_rest)
+{
+    static const struct {
+        const char *pattern;
+        const char *name;
+        bool matches;
+    } cases[] = {{"A", "A", true},    {"A", "AB", false},   {"AB", "A", false},  {"A*", "A", true},
+                 {"A*", "ABC", true}, {"A*", "B", false},   {"AB*", "A", false}, {"A*B", "A*B", true},
+                 {"A*B", "AxB", false}, {"A**", "A*x", true}, {"A**", "Ax", false}, {"*", "", true}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        CHECK(policy_name_matches(cases[i].pattern, cases[i].name) == cases[i].matches);
+}
+
 TEST(only_listed_names_pass_and_fixed_ones_are_the_sandboxs_own)
 {
     struct policy policy;
