@@ -71,8 +71,11 @@ static int take_path(struct arena *arena, const char *path, const char *what, co
         err_remedy(err, "write it from / on; ~ and variables are not expanded");
         return r;
     }
-    if (strlen(path) > POLICY_MAX_PATH)
-        return err_set(err, CORDON_ERROR_POLICY, CORDON_LAYER_POLICY, ENAMETOOLONG, what, path);
+    if (strlen(path) > POLICY_MAX_PATH) {
+        int r = err_set(err, CORDON_ERROR_POLICY, CORDON_LAYER_POLICY, ENAMETOOLONG, what, path);
+        err_why(err, "a path holds at most 4095 bytes");
+        return r;
+    }
     *out = policy_normalize_path(arena, path);
     return *out == NULL ? no_memory(err, path) : 0;
 }
