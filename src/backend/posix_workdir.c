@@ -28,7 +28,7 @@ static bool gone(int answer)
 }
 
 struct removal {
-    int top;        /* where deep directories are moved to */
+    int top;        /* where deep directories are moved to; the descriptor that is read, for there may be few */
     unsigned moved; /* gives them their names */
 };
 
@@ -84,38 +84,41 @@ static bool empty(struct removal *r, int fd, unsigned depth)
     return all;
 }
 
-/* A pass for each level that was moved up. */
-static bool remove_all(const char *path, int top)
+/* What the path names, if that is still what was made; an error: somebody put another one in its place. */
+static int open_ours(const struct posix_workdir *dir, const char *path)
 {
-    struct removal r = {.top = top};
+    struct stat st;
+    if (lstat(path, &st) < 0)
+        return -errno;
+    if (st.st_dev != dir->dev || st.st_ino != dir->ino)
+        return -EEXIST;
+    const int fd = open_dir(AT_FDCWD, path);
+    if (fd < 0)
+        return -errno;
+    if (fstat(fd, &st) < 0 || st.st_dev != dir->dev || st.st_ino != dir->ino) {
+        close(fd);
+        return -EEXIST;
+    }
+    return fd;
+}
+
+bool posix_workdir_remove(struct posix_workdir *dir)
+{
+    struct removal r = {.top = -1};
     unsigned before = 0;
-    for (int pass = 0; pass < PASSES; pass++) {
-        const int fd = open_dir(top, ".");
-        if (fd < 0 || !empty(&r, fd, 0))
+    if (dir->path == NULL)
+        return true;
+    const char *path = dir->path;
+    dir->path = NULL;
+    for (int pass = 0; pass < PASSES; pass++) { /* one for each level that was moved up */
+        r.top = open_ours(dir, path);
+        if (r.top < 0)
+            return r.top == -ENOENT || (r.top != -EEXIST && gone(rmdir(path)));
+        if (!empty(&r, r.top, 0))
             return false;
         if (r.moved == before)
             break;
         before = r.moved;
     }
     return gone(rmdir(path));
-}
-
-bool posix_workdir_remove(struct posix_workdir *dir)
-{
-    struct stat st;
-    if (dir->path == NULL)
-        return true;
-    const char *path = dir->path;
-    dir->path = NULL;
-    if (lstat(path, &st) < 0)
-        return errno == ENOENT;
-    if (st.st_dev != dir->dev || st.st_ino != dir->ino)
-        return false; /* somebody put another one in its place: that one is not ours */
-    int top = open_dir(AT_FDCWD, path);
-    if (top < 0)
-        return gone(rmdir(path));
-    const bool ours = fstat(top, &st) == 0 && st.st_dev == dir->dev && st.st_ino == dir->ino;
-    const bool all = ours && fchmod(top, 0700) == 0 && remove_all(path, top);
-    close(top);
-    return all;
 }

@@ -81,6 +81,11 @@ static int make_sparse(const struct plan_step *step, struct cordon_error *err)
     long fd = make_file(step->target, 0444);
     long r = fd < 0 ? fd : sys_call(SYS_ftruncate, fd, INT64_MAX);
     sys_close((int)fd);
+    if (r == -EFBIG) {
+        fail_at(err, r, "create file", step->target);
+        err_remedy(err, "it has no end, and your limit on file sizes has: ulimit -f unlimited");
+        return (int)r;
+    }
     return r < 0 ? fail_at(err, r, "create file", step->target) : 0;
 }
 

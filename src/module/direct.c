@@ -162,7 +162,7 @@ static void follow(struct direct *d)
         if (poll(fds, 4, -1) < 0 && errno != EINTR)
             return;
         gone = fds[2].revents != 0;
-        if (!gone && fds[3].revents != 0)
+        if (!gone && d->caller != NULL && fds[3].revents != 0)
             pass_on(d);
         for (int i = 0; i < 2; i++) {
             struct stream *stream = &d->streams[i];
