@@ -42,46 +42,48 @@ static int open_dir(int parent, const char *name)
     return fd;
 }
 
-static bool empty(struct removal *r, int fd, unsigned depth);
+static void empty(struct removal *r, int fd, unsigned depth);
 
-static bool remove_entry(struct removal *r, int parent, const char *name, unsigned depth)
+static void remove_entry(struct removal *r, int parent, const char *name, unsigned depth)
 {
     char moved[32];
     struct stat st;
     if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-        return errno == ENOENT;
-    if (!S_ISDIR(st.st_mode))
-        return gone(unlinkat(parent, name, 0));
-    /* Something is mounted on what is busy, and what stands in there is not this run's. */
-    if (gone(unlinkat(parent, name, AT_REMOVEDIR)))
-        return true;
-    if (errno == EBUSY)
-        return false;
-    if (depth == DEEPEST) {
-        snprintf(moved, sizeof moved, ".cordon-%u", r->moved++);
-        return renameat(parent, name, r->top, moved) == 0;
+        return;
+    if (!S_ISDIR(st.st_mode)) {
+        unlinkat(parent, name, 0);
+        return;
     }
-    int fd = open_dir(parent, name);
-    return fd >= 0 && empty(r, fd, depth + 1) && gone(unlinkat(parent, name, AT_REMOVEDIR));
+    /* Something is mounted on what is busy, and what stands in there is not this run's. */
+    if (unlinkat(parent, name, AT_REMOVEDIR) == 0 || errno == EBUSY)
+        return;
+    if (depth == DEEPEST) {
+        snprintf(moved, sizeof moved, ".cordon-%u", r->moved++); /* if that is there, the next pass has another one */
+        (void)renameat(parent, name, r->top, moved);
+        return;
+    }
+    const int fd = open_dir(parent, name);
+    if (fd < 0)
+        return;
+    empty(r, fd, depth + 1);
+    unlinkat(parent, name, AT_REMOVEDIR);
 }
 
-/* Takes `fd`. */
-static bool empty(struct removal *r, int fd, unsigned depth)
+/* As far as it can be. Takes `fd`. */
+static void empty(struct removal *r, int fd, unsigned depth)
 {
     (void)fchmod(fd, 0700);
     DIR *dir = fdopendir(fd);
     if (dir == NULL) {
         close(fd);
-        return false;
+        return;
     }
-    bool all = true;
     const struct dirent *entry;
     while ((entry = readdir(dir)) != NULL) {
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            all = remove_entry(r, dirfd(dir), entry->d_name, depth) && all;
+            remove_entry(r, dirfd(dir), entry->d_name, depth);
     }
     closedir(dir);
-    return all;
 }
 
 /* What the path names, if that is still what was made; an error: somebody put another one in its place. */
@@ -114,11 +116,12 @@ bool posix_workdir_remove(struct posix_workdir *dir)
         r.top = open_ours(dir, path);
         if (r.top < 0)
             return r.top == -ENOENT || (r.top != -EEXIST && gone(rmdir(path)));
-        if (!empty(&r, r.top, 0))
-            return false;
+        empty(&r, r.top, 0);
+        if (gone(rmdir(path)))
+            return true;
         if (r.moved == before)
             break;
         before = r.moved;
     }
-    return gone(rmdir(path));
+    return false;
 }

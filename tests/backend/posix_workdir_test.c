@@ -61,6 +61,7 @@ TEST(neither_modes_nor_depth_keep_it)
     CHECK_INT(posix_workdir_make(&dir, work), 0);
     const int home = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     CHECK_INT(chdir(work), 0);
+    CHECK(mkdir(".cordon-0", 0700) == 0 && mkdir(".cordon-0/taken", 0700) == 0); /* the name of what is moved up */
     for (int i = 0; i < 300; i++)
         CHECK(mkdir("d", 0700) == 0 && chdir("d") == 0);
     CHECK_INT(chmod(".", 0), 0);
