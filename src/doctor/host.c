@@ -105,12 +105,14 @@ static void examine_version(struct doctor *d, enum doctor_id id, enum cgroup_ver
 {
     struct doctor_answer *answer = &d->answers[id];
     struct doctor_cause *cause = &answer->cause;
-    const struct host_cgroup_controller *memory = &d->cgroup.controllers[CGROUP_MEMORY];
+    char lack[CGROUP_LACK_SIZE] = "";
     char *reason = cause->reason;
     const size_t size = sizeof cause->reason;
     char names[128];
     char wrong[256];
     usable(&d->cgroup, version, names, sizeof names, wrong, sizeof wrong);
+    if (d->cgroup.controllers[CGROUP_MEMORY].version == CGROUP_NONE)
+        layer_cgroup_lack(lack, &d->cgroup, CGROUP_MEMORY);
     const bool only_v2 = is_mounted("/sys/fs/cgroup", CGROUP2_SUPER_MAGIC);
     const bool some_v1 = is_mounted("/sys/fs/cgroup/memory", CGROUP_SUPER_MAGIC) ||
                          is_mounted("/sys/fs/cgroup/pids", CGROUP_SUPER_MAGIC);
@@ -128,11 +130,11 @@ static void examine_version(struct doctor *d, enum doctor_id id, enum cgroup_ver
     } else if (version == CGROUP_V1 && only_v2) {
         snprintf(reason, size, "the controllers of this host belong to cgroup v2, which is better");
     } else if (!only_v2 && !some_v1) {
-        snprintf(reason, size, "%s", memory->reason);
+        snprintf(reason, size, "%s", lack);
         if (version == CGROUP_V2 && text_starts_with(reason, "no cgroup"))
             snprintf(cause->remedy, sizeof cause->remedy, "mount -t cgroup2 none /sys/fs/cgroup");
     } else {
-        snprintf(reason, size, "%s", wrong[0] != '\0' ? wrong : memory->reason);
+        snprintf(reason, size, "%s", wrong[0] != '\0' ? wrong : lack);
         if (strstr(reason, "read-only") != NULL)
             remedy_read_only(cause, &d->setting, version);
         else if (version == CGROUP_V2)

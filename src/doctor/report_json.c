@@ -2,6 +2,7 @@
 
 #include "doctor/acts.h"
 #include "doctor/doctor.h"
+#include "layer/cgroup.h"
 #include "wire/result_json.h"
 
 static void put_cause(struct json_writer *w, const struct doctor_cause *cause)
@@ -46,9 +47,12 @@ static void put_controllers(struct json_writer *w, const struct host_cgroup *hos
         json_key(w, cgroup_controller_name((enum cgroup_controller)i));
         json_begin(w, '{');
         json_put_bool(w, "available", c->version == version);
-        json_put_string(w, "reason", c->version == version       ? c->dir
+        char lack[CGROUP_LACK_SIZE] = "";
+        if (c->version == CGROUP_NONE)
+            layer_cgroup_lack(lack, host, (enum cgroup_controller)i);
+        json_put_string(w, "reason", c->version == version       ? host->dirs[i]
                                      : c->version != CGROUP_NONE ? "it belongs to the other version"
-                                                                 : c->reason);
+                                                                 : lack);
         json_end(w, '}');
     }
     json_end(w, '}');

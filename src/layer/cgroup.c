@@ -242,15 +242,15 @@ static void lock_group(int fd)
         pause_briefly();
 }
 
-static int add_group(struct layer_cgroup *self, const struct host_cgroup_controller *c,
+static int add_group(struct layer_cgroup *self, const struct host_cgroup_controller *c, const char *dir,
                      struct cordon_error *err)
 {
     struct layer_cgroup_group *group = &self->groups[self->group_count];
     *group = (struct layer_cgroup_group){
         .version = c->version, .hierarchy = c->hierarchy, .dir_fd = -1, .procs_fd = -1};
-    int fd = make_dir(c->dir, group->path, sizeof group->path);
+    int fd = make_dir(dir, group->path, sizeof group->path);
     if (fd < 0)
-        return fail(err, -fd, "make cgroup", c->dir, "");
+        return fail(err, -fd, "make cgroup", dir, "");
     group->dir_fd = fd;
     self->group_count++; /* from here on release() removes it */
     lock_group(fd);
@@ -269,16 +269,18 @@ static int add_controller(struct layer_cgroup *self, const struct host_cgroup *h
 {
     const struct host_cgroup_controller *c = &host->controllers[which];
     if (c->version == CGROUP_NONE) {
+        char why[CGROUP_LACK_SIZE];
+        layer_cgroup_lack(why, host, which);
         err_set(err, CORDON_ERROR_PARTIAL, CORDON_LAYER_CGROUP, EOPNOTSUPP, "use cgroup controller",
                 cgroup_controller_name(which));
-        err_why(err, c->reason);
+        err_why(err, why);
         return -EOPNOTSUPP;
     }
     unsigned i = 0;
     while (i < self->group_count && self->groups[i].hierarchy != c->hierarchy)
         i++;
     if (i == self->group_count) {
-        int r = add_group(self, c, err);
+        int r = add_group(self, c, host->dirs[which], err);
         if (r < 0)
             return r;
     }
@@ -302,7 +304,7 @@ static int build(struct layer_cgroup *self, const struct host_cgroup *host,
             continue;
         if (c->version == CGROUP_V2 && c->route == CGROUP_ROUTE_LEAF && i != CGROUP_CPUACCT &&
             self->own_fd < 0)
-            r = step_aside(self, c->dir, host->leaf, want, err);
+            r = step_aside(self, host->dirs[i], host->leaf, want, err);
         if (r == 0)
             r = add_controller(self, host, (enum cgroup_controller)i, err);
     }
@@ -399,11 +401,10 @@ static void sweep_dir(const char *path)
 void layer_cgroup_sweep(const struct host_cgroup *host)
 {
     for (unsigned i = 0; i < CGROUP_CONTROLLER_COUNT; i++) {
-        const struct host_cgroup_controller *c = &host->controllers[i];
-        bool done = c->version == CGROUP_NONE;
+        bool done = host->controllers[i].version == CGROUP_NONE;
         for (unsigned j = 0; j < i && !done; j++)
-            done = strcmp(host->controllers[j].dir, c->dir) == 0;
+            done = host->controllers[j].version != CGROUP_NONE && strcmp(host->dirs[j], host->dirs[i]) == 0;
         if (!done)
-            sweep_dir(c->dir);
+            sweep_dir(host->dirs[i]);
     }
 }

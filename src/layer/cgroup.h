@@ -13,6 +13,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -65,12 +66,23 @@ struct cgroup_source {
 };
 void layer_cgroup_probe_from(const struct cgroup_source *source, struct host_cgroup *out);
 
-/*
- * The line of /proc/self/cgroup for a v1 controller, or for v2 if `controller` is NULL: its
- * hierarchy, the list of its controllers and the path. -ENODATA if there is none, -ENAMETOOLONG.
- */
-int cgroup_own_path(const char *self_text, const char *controller, unsigned *hierarchy,
-                    char list[static 128], char path[static CGROUP_PATH_SIZE]);
+/* A line of /proc/self/cgroup, NUMBER:LIST:PATH, in place. */
+struct cgroup_line {
+    unsigned hierarchy;
+    const char *list, *path; /* not terminated; NULL: there is no such line */
+    size_t list_len, path_len;
+};
+
+/* Those that matter here. */
+struct cgroup_lines {
+    struct cgroup_line v1[CGROUP_CONTROLLER_COUNT];
+    struct cgroup_line v2;
+};
+void cgroup_read_lines(const char *self_text, struct cgroup_lines *out);
+
+/* One sentence: why this controller, of which the probe found none, cannot be used. */
+#define CGROUP_LACK_SIZE 224
+void layer_cgroup_lack(char out[static CGROUP_LACK_SIZE], const struct host_cgroup *host, enum cgroup_controller which);
 
 /* Every controller that `want` needs must be in `host`. On failure `self` is unchanged. */
 int layer_cgroup_prepare(struct layer_cgroup *self, const struct host_cgroup *host,

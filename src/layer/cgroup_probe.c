@@ -1,7 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,61 +15,76 @@
 #define SELF_TEXT_SIZE 8192 /* a dozen hierarchies with long paths */
 #define PATH_SIZE (CGROUP_PATH_SIZE + 64)
 
-static bool list_has(const char *list, const char *name)
+/* Out of line: where there is nothing to read, the pages of these buffers are never touched. */
+#define ROOMY __attribute__((noinline))
+
+/* Whether `list`, "cpu,cpuacct", names the controller. */
+static bool list_has(const char *list, size_t len, const char *name)
 {
-    const size_t len = strlen(name);
-    for (const char *p = list; *p != '\0';) {
-        size_t item = strcspn(p, ",");
-        if (item == len && memcmp(p, name, len) == 0)
+    const size_t want = strlen(name);
+    const char *const end = list + len;
+    for (const char *item = list; item < end;) {
+        const char *comma = memchr(item, ',', (size_t)(end - item));
+        const char *stop = comma == NULL ? end : comma;
+        if ((size_t)(stop - item) == want && memcmp(item, name, want) == 0)
             return true;
-        p += item + (p[item] == ',');
+        item = stop + 1;
     }
     return false;
 }
 
-int cgroup_own_path(const char *self_text, const char *controller, unsigned *hierarchy,
-                    char list[static 128], char path[static CGROUP_PATH_SIZE])
+static void note_line(struct cgroup_lines *out, const struct cgroup_line *line)
 {
-    /* NUMBER:LIST:PATH; the list of v2 is empty, the path may hold colons. */
-    for (const char *line = self_text; *line != '\0';) {
-        size_t len = strcspn(line, "\n");
-        const char *first = memchr(line, ':', len);
-        const char *second =
-            first == NULL ? NULL : memchr(first + 1, ':', len - (size_t)(first + 1 - line));
-        if (second != NULL && (size_t)(second - first - 1) < 128) {
-            char names[128] = "";
-            memcpy(names, first + 1, (size_t)(second - first - 1));
-            if (controller == NULL ? names[0] == '\0' : list_has(names, controller)) {
-                size_t path_len = len - (size_t)(second + 1 - line);
-                if (path_len >= CGROUP_PATH_SIZE)
-                    return -ENAMETOOLONG;
-                memcpy(list, names, sizeof names);
-                memcpy(path, second + 1, path_len);
-                path[path_len] = '\0';
-                *hierarchy = (unsigned)strtoul(line, NULL, 10);
-                return 0;
-            }
-        }
-        line += len + (line[len] == '\n');
+    if (line->list_len == 0 && out->v2.path == NULL)
+        out->v2 = *line;
+    for (unsigned i = 0; i < CGROUP_CONTROLLER_COUNT; i++) {
+        const char *name = cgroup_controller_name((enum cgroup_controller)i);
+        if (out->v1[i].path == NULL && list_has(line->list, line->list_len, name))
+            out->v1[i] = *line;
     }
-    return -ENODATA;
 }
 
-__attribute__((format(printf, 2, 3))) static void missing(struct host_cgroup_controller *c,
-                                                          const char *fmt, ...)
+void cgroup_read_lines(const char *self_text, struct cgroup_lines *out)
 {
-    va_list args;
-    va_start(args, fmt);
+    *out = (struct cgroup_lines){0};
+    for (const char *text = self_text; *text != '\0';) {
+        const char *end = strchrnul(text, '\n');
+        /* The list of v2 is empty, the path may hold colons. */
+        const char *list = memchr(text, ':', (size_t)(end - text));
+        const char *path = list == NULL ? NULL : memchr(list + 1, ':', (size_t)(end - list - 1));
+        if (path != NULL)
+            note_line(out, &(struct cgroup_line){.hierarchy = (unsigned)strtoul(text, NULL, 10),
+                                                 .list = list + 1,
+                                                 .list_len = (size_t)(path - list - 1),
+                                                 .path = path + 1,
+                                                 .path_len = (size_t)(end - path - 1)});
+        text = end + (*end == '\n');
+    }
+}
+
+static void missing(struct host_cgroup_controller *c, enum cgroup_lack lack, int errnum)
+{
     c->version = CGROUP_NONE;
-    vsnprintf(c->reason, sizeof c->reason, fmt, args);
-    va_end(args);
+    c->lack = lack;
+    c->errnum = errnum;
 }
 
 /* "DIR/NAME"; an empty string, which no call accepts as a path, if it does not fit. */
+static void join_bytes(char out[static PATH_SIZE], const char *dir, const char *name, size_t name_len)
+{
+    const size_t len = strlen(dir);
+    const bool fits = name_len < PATH_SIZE && len + 1 + name_len < PATH_SIZE;
+    if (fits) {
+        memcpy(out, dir, len);
+        out[len] = '/';
+        memcpy(out + len + 1, name, name_len);
+    }
+    out[fits ? len + 1 + name_len : 0] = '\0';
+}
+
 static void join(char out[static PATH_SIZE], const char *dir, const char *name)
 {
-    if (snprintf(out, PATH_SIZE, "%s/%s", dir, name) >= PATH_SIZE)
-        out[0] = '\0';
+    join_bytes(out, dir, name, strlen(name));
 }
 
 static ssize_t read_in(const char *dir, const char *name, char text[static CGROUP_FILE_SIZE])
@@ -84,11 +98,13 @@ static ssize_t read_in(const char *dir, const char *name, char text[static CGROU
 static int writable(const char *dir)
 {
     char path[PATH_SIZE];
+    if (access(dir, W_OK) < 0)
+        return -errno;
     join(path, dir, "cgroup.procs");
-    return access(dir, W_OK) == 0 && access(path, W_OK) == 0 ? 0 : -errno;
+    return access(path, W_OK) == 0 ? 0 : -errno;
 }
 
-static bool holds_this_process(const char *dir, bool alone)
+ROOMY static bool holds_this_process(const char *dir, bool alone)
 {
     char text[CGROUP_FILE_SIZE];
     char pid[16];
@@ -102,36 +118,22 @@ static bool holds_this_process(const char *dir, bool alone)
  * The directory of the own group beneath a mount: 0 if it is writable, else -errno. Where a
  * container shows a part of a hierarchy but the paths of the whole, it is the mount's root, if any.
  */
-static int own_dir(char out[static CGROUP_PATH_SIZE], const char *mount, const char *own)
+static int own_dir(char out[static CGROUP_PATH_SIZE], const char *mount, const struct cgroup_line *own)
 {
-    if (strncmp(own, "/..", 3) == 0)
+    const size_t mount_len = strlen(mount);
+    const size_t own_len = own->path_len == 1 && own->path[0] == '/' ? 0 : own->path_len;
+    if (own->path_len >= 3 && memcmp(own->path, "/..", 3) == 0)
         return -ENOENT; /* outside of what this cgroup namespace shows */
-    int n = snprintf(out, CGROUP_PATH_SIZE, "%s%s", mount, strcmp(own, "/") == 0 ? "" : own);
-    if (n >= CGROUP_PATH_SIZE)
+    if (own_len >= CGROUP_PATH_SIZE || mount_len + own_len >= CGROUP_PATH_SIZE)
         return -ENAMETOOLONG;
+    memcpy(out, mount, mount_len);
+    memcpy(out + mount_len, own->path, own_len);
+    out[mount_len + own_len] = '\0';
     int r = writable(out);
     if (r != -ENOENT || !holds_this_process(mount, false))
         return r;
-    snprintf(out, CGROUP_PATH_SIZE, "%s", mount);
+    memcpy(out, mount, mount_len + 1);
     return writable(out);
-}
-
-/* Why the own group of a hierarchy cannot be used. */
-static void explain(struct host_cgroup_controller *c, int errnum, const char *name)
-{
-    switch (errnum) {
-    case EROFS:
-        missing(c, "the cgroup file system of the %s controller is mounted read-only", name);
-        break;
-    case EACCES:
-    case EPERM:
-        missing(c, "the caller's cgroup for the %s controller is not writable by uid %u", name,
-                (unsigned)geteuid());
-        break;
-    default:
-        missing(c, "the caller's cgroup for the %s controller is not visible: %s", name,
-                text_errno(errnum));
-    }
 }
 
 static bool counts_swap(const char *dir)
@@ -141,44 +143,33 @@ static bool counts_swap(const char *dir)
     return access(path, F_OK) == 0;
 }
 
-static void probe_v1(const struct cgroup_source *source, enum cgroup_controller which,
-                     struct host_cgroup_controller *c)
+static void probe_v1(const struct cgroup_source *source, const struct cgroup_line *own, enum cgroup_controller which,
+                     struct host_cgroup *out)
 {
+    struct host_cgroup_controller *c = &out->controllers[which];
     const char *name = cgroup_controller_name(which);
-    char list[128];
-    char own[CGROUP_PATH_SIZE];
-    int r = cgroup_own_path(source->self_text, name, &c->hierarchy, list, own);
-    if (r == -ENODATA)
-        return; /* not a v1 controller here: what v2 said holds */
-    if (r < 0) {
-        explain(c, -r, name);
-        return;
-    }
-
+    char dir[CGROUP_PATH_SIZE];
     char mount[PATH_SIZE];
-    join(mount, source->root, list); /* "cpu,cpuacct", to which "cpu" is often a link */
-    r = own_dir(c->dir, mount, own);
-    if (r == -ENOENT && strcmp(list, name) != 0) {
+    if (own->path == NULL)
+        return; /* not a v1 controller here: what v2 said holds */
+    c->hierarchy = own->hierarchy;
+    join_bytes(mount, source->root, own->list, own->list_len); /* "cpu,cpuacct", to which "cpu" is often a link */
+    int r = own_dir(dir, mount, own);
+    if (r == -ENOENT && own->list_len != strlen(name)) {
         join(mount, source->root, name);
-        r = own_dir(c->dir, mount, own);
+        r = own_dir(dir, mount, own);
     }
     if ((r == 0 || r == -ENOENT) && source->mounted(mount) != CGROUP_V1) {
-        missing(c, "the %s controller belongs to cgroup v1 and is not mounted beneath %s", name,
-                source->root);
-        return;
+        missing(c, LACK_V1_MOUNT, 0);
+    } else if (r < 0) {
+        missing(c, LACK_ACCESS, -r);
+    } else if (which == CGROUP_MEMORY && source->swap && !counts_swap(dir)) {
+        missing(c, LACK_SWAP, 0);
+    } else {
+        c->version = CGROUP_V1;
+        c->route = CGROUP_ROUTE_CHILD;
+        strcpy(out->dirs[which], dir);
     }
-    if (r < 0) {
-        explain(c, -r, name);
-        return;
-    }
-    if (which == CGROUP_MEMORY && source->swap && !counts_swap(c->dir)) {
-        missing(c, "the memory controller does not count what this host swaps out; the kernel does so when "
-                   "it is booted with swapaccount=1");
-        return;
-    }
-    c->version = CGROUP_V1;
-    c->reason[0] = '\0';
-    c->route = CGROUP_ROUTE_CHILD;
 }
 
 /* A place for the sandbox's group in v2, and the controllers that a child there would have. */
@@ -190,7 +181,7 @@ struct place {
     int rank;             /* the best one wins, the nearest among equals */
 };
 
-static unsigned controllers_in(const char *dir, const char *file)
+ROOMY static unsigned controllers_in(const char *dir, const char *file)
 {
     char text[CGROUP_FILE_SIZE];
     unsigned bits = 0;
@@ -210,7 +201,7 @@ static void offer(struct place *best, const char *dir, enum cgroup_route route,
                ((controllers & 1U << CGROUP_PIDS) != 0 ? 1 : 0);
     if (rank <= best->rank)
         return;
-    snprintf(best->dir, sizeof best->dir, "%s", dir);
+    strcpy(best->dir, dir);
     best->route = route;
     best->controllers = controllers;
     best->rank = rank;
@@ -220,7 +211,7 @@ static void offer(struct place *best, const char *dir, enum cgroup_route route,
  * A group that holds processes gives no controllers to its children, the root of all aside. So
  * the own group serves if it is that root, or if this process is alone in it and steps aside.
  */
-static void offer_own(struct place *best, const char *own)
+ROOMY static void offer_own(struct place *best, const char *own)
 {
     char path[PATH_SIZE];
     join(path, own, "cgroup.type");
@@ -257,13 +248,13 @@ static bool is_leaf(const char *dir)
 static void search_v2(const char *mount, const char *own, int r, struct place *best, char *leaf)
 {
     char dir[CGROUP_PATH_SIZE];
-    snprintf(dir, sizeof dir, "%s", own);
+    strcpy(dir, own);
     enum cgroup_route route = CGROUP_ROUTE_CHILD;
     const size_t mount_len = strlen(mount);
     for (;; r = writable(dir)) {
         if (r == 0 && route == CGROUP_ROUTE_CHILD && is_leaf(dir)) {
             /* Another run of this process moved it here: its own group is one up. */
-            snprintf(leaf, CGROUP_PATH_SIZE, "%s", dir);
+            strcpy(leaf, dir);
             *strrchr(dir, '/') = '\0';
             if (writable(dir) == 0)
                 offer(best, dir, CGROUP_ROUTE_LEAF, controllers_in(dir, "cgroup.controllers"));
@@ -280,64 +271,62 @@ static void search_v2(const char *mount, const char *own, int r, struct place *b
 }
 
 /* One controller at the place that was found, or why it is not to be had there. */
-static void tell(struct host_cgroup_controller *c, enum cgroup_controller which, const struct place *best)
+static void tell(struct host_cgroup *out, enum cgroup_controller which, const struct place *best)
 {
-    const char *name = cgroup_controller_name(which);
+    struct host_cgroup_controller *c = &out->controllers[which];
     const unsigned bit = 1U << which;
     /* Every group of v2 counts cpu time, whatever is enabled. */
     if (which != CGROUP_CPUACCT && (best->crowded & ~best->controllers & bit) != 0) {
-        missing(c, "the caller's cgroup can give the %s controller only to a caller that is "
-                   "alone in it, and holds other processes", name);
+        missing(c, LACK_CROWDED, 0);
     } else if (which != CGROUP_CPUACCT && (best->controllers & bit) == 0) {
-        missing(c, "the %s controller is not enabled in a cgroup that uid %u may write", name,
-                (unsigned)geteuid());
+        missing(c, LACK_DISABLED, 0);
     } else {
         c->version = CGROUP_V2;
         c->route = best->route;
         c->hierarchy = 0;
-        memcpy(c->dir, best->dir, sizeof c->dir);
+        strcpy(out->dirs[which], best->dir);
     }
 }
 
-static void probe_v2(const struct cgroup_source *source, struct host_cgroup *out)
+static void probe_v2(const struct cgroup_source *source, const struct cgroup_line *line, struct host_cgroup *out)
 {
-    char mount[PATH_SIZE];
-    snprintf(mount, sizeof mount, "%s", source->root);
-    if (source->mounted(mount) != CGROUP_V2)
-        join(mount, source->root, "unified");
-
-    struct place best = {.rank = -1};
-    unsigned hierarchy;
-    char list[128];
-    char path[CGROUP_PATH_SIZE];
-    char own[CGROUP_PATH_SIZE];
+    char unified[PATH_SIZE];
+    const char *mount = source->root;
     bool present = source->mounted(mount) == CGROUP_V2;
-    int r = !present ? -ENODEV : cgroup_own_path(source->self_text, NULL, &hierarchy, list, path);
-    if (r == 0)
-        r = own_dir(own, mount, path);
+    if (!present) {
+        join(unified, source->root, "unified");
+        mount = unified;
+        present = source->mounted(mount) == CGROUP_V2;
+    }
+
+    struct place best;
+    best.rank = -1;
+    best.route = CGROUP_ROUTE_CHILD;
+    best.controllers = best.crowded = 0;
+    char own[CGROUP_PATH_SIZE];
+    int r = !present ? -ENODEV : line->path == NULL ? -ENODATA : own_dir(own, mount, line);
     if (r == 0 || r == -EACCES)
         search_v2(mount, own, r, &best, out->leaf);
     if (best.route != CGROUP_ROUTE_LEAF)
         out->leaf[0] = '\0';
 
     for (unsigned i = 0; i < CGROUP_CONTROLLER_COUNT; i++) {
-        struct host_cgroup_controller *c = &out->controllers[i];
         if (best.rank >= 0)
-            tell(c, (enum cgroup_controller)i, &best);
-        else if (present)
-            explain(c, -r, cgroup_controller_name((enum cgroup_controller)i));
+            tell(out, (enum cgroup_controller)i, &best);
         else
-            missing(c, "no cgroup file system is mounted on %s", source->root);
+            missing(&out->controllers[i], present ? LACK_ACCESS : LACK_FILE_SYSTEM, -r);
     }
 }
 
 void layer_cgroup_probe_from(const struct cgroup_source *source, struct host_cgroup *out)
 {
-    *out = (struct host_cgroup){.swap = source->swap};
-    probe_v2(source, out);
+    struct cgroup_lines lines;
+    cgroup_read_lines(source->self_text, &lines);
+    out->swap = source->swap;
+    probe_v2(source, &lines.v2, out);
     for (unsigned i = 0; i < CGROUP_CONTROLLER_COUNT; i++) {
         if (out->controllers[i].version == CGROUP_NONE)
-            probe_v1(source, (enum cgroup_controller)i, &out->controllers[i]);
+            probe_v1(source, &lines.v1[i], (enum cgroup_controller)i, out);
     }
 }
 

@@ -28,18 +28,30 @@ enum cgroup_route {
                               not hold inside */
 };
 
-struct host_cgroup_controller {
-    enum cgroup_version version; /* CGROUP_NONE: not usable, `reason` says why */
-    enum cgroup_route route;
-    unsigned hierarchy;          /* equal for controllers that share a directory; 0 is v2 */
-    char dir[CGROUP_PATH_SIZE];  /* where the sandbox's directory goes */
-    char reason[224];            /* one sentence, if version is CGROUP_NONE */
+/* Why a controller cannot be used; layer_cgroup_lack() has the words. */
+enum cgroup_lack {
+    LACK_FILE_SYSTEM, /* none is mounted where one is looked for */
+    LACK_V1_MOUNT,    /* the controller is v1's, and not mounted there */
+    LACK_ACCESS,      /* the own group: `errnum` */
+    LACK_CROWDED,     /* it could give the controller if the caller were alone in it */
+    LACK_DISABLED,
+    LACK_SWAP,        /* what the host swaps out would not be counted */
 };
 
+struct host_cgroup_controller {
+    enum cgroup_version version; /* CGROUP_NONE: not usable, for want of `lack` */
+    enum cgroup_route route;
+    unsigned hierarchy;          /* equal for controllers that share a directory; 0 is v2 */
+    enum cgroup_lack lack;
+    int errnum;
+};
+
+/* The long ones come last: a run that finds no cgroup touches none of them. */
 struct host_cgroup {
     struct host_cgroup_controller controllers[CGROUP_CONTROLLER_COUNT];
-    char leaf[CGROUP_PATH_SIZE]; /* CGROUP_ROUTE_LEAF: the leaf this process is in already; or "" */
     bool swap;                   /* this host has some: a limit on memory must hold it, too */
+    char leaf[CGROUP_PATH_SIZE]; /* CGROUP_ROUTE_LEAF: the leaf this process is in already; or "" */
+    char dirs[CGROUP_CONTROLLER_COUNT][CGROUP_PATH_SIZE]; /* of each that is usable: where the sandbox's goes */
 };
 
 /* "memory", "pids", "cpuacct", "cpu"; never NULL. */

@@ -75,7 +75,7 @@ static int limited(enum cgroup_version version, bool swap, const char *const fil
     CHECK(test_directory(dir) != NULL);
     host = (struct host_cgroup){.swap = swap};
     host.controllers[CGROUP_MEMORY].version = version;
-    snprintf(host.controllers[CGROUP_MEMORY].dir, CGROUP_PATH_SIZE, "%s", dir);
+    snprintf(host.dirs[CGROUP_MEMORY], CGROUP_PATH_SIZE, "%s", dir);
     want.mem_bytes = 32 * MIB;
     files_of_a_group = files;
     const int r = layer_cgroup_prepare(&layer, &host, &want, err);
@@ -127,7 +127,7 @@ static bool told(const char *times)
     const uint64_t one = 1;
     CHECK(test_directory(dir) != NULL);
     host.controllers[CGROUP_MEMORY].version = CGROUP_V1;
-    snprintf(host.controllers[CGROUP_MEMORY].dir, CGROUP_PATH_SIZE, "%s", dir);
+    snprintf(host.dirs[CGROUP_MEMORY], CGROUP_PATH_SIZE, "%s", dir);
     want.mem_bytes = 32 * MIB;
     files_of_a_group = files;
     CHECK_INT(layer_cgroup_prepare(&layer, &host, &want, &err), 0);
@@ -170,7 +170,7 @@ static struct host_cgroup *own_group(char *dir)
         make_file(dir, own[i]);
     host.controllers[CGROUP_MEMORY].version = CGROUP_V2;
     host.controllers[CGROUP_MEMORY].route = CGROUP_ROUTE_LEAF;
-    snprintf(host.controllers[CGROUP_MEMORY].dir, CGROUP_PATH_SIZE, "%s", dir);
+    snprintf(host.dirs[CGROUP_MEMORY], CGROUP_PATH_SIZE, "%s", dir);
     files_of_a_group = files_of_v2;
     return &host;
 }

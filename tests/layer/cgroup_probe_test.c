@@ -10,39 +10,37 @@
 #include "layer/cgroup.h"
 #include "layer/cgroup_file.h"
 
+static void check_line(const struct cgroup_line *line, unsigned hierarchy, const char *list, const char *path)
+{
+    char text[2][64];
+    CHECK(line->path != NULL);
+    snprintf(text[0], sizeof text[0], "%.*s", (int)line->list_len, line->list);
+    snprintf(text[1], sizeof text[1], "%.*s", (int)line->path_len, line->path);
+    CHECK_INT(line->hierarchy, hierarchy);
+    CHECK_STR(text[0], list);
+    CHECK_STR(text[1], path);
+}
+
 TEST(finds_the_line_of_a_controller)
 {
     static const char text[] = "12:name=systemd:/a\n"
                                "4:cpu,cpuacct:/b:c\n"
                                "3:cpuset:/d\n"
                                "0::/user.slice/x.scope\n";
-    unsigned id = 99;
-    char list[128];
-    char path[CGROUP_PATH_SIZE];
-    CHECK_INT(cgroup_own_path(text, "cpuacct", &id, list, path), 0);
-    CHECK_INT(id, 4);
-    CHECK_STR(list, "cpu,cpuacct");
-    CHECK_STR(path, "/b:c");
-    CHECK_INT(cgroup_own_path(text, NULL, &id, list, path), 0);
-    CHECK_INT(id, 0);
-    CHECK_STR(path, "/user.slice/x.scope");
-    CHECK_INT(cgroup_own_path(text, "memory", &id, list, path), -ENODATA);
-    CHECK_INT(cgroup_own_path(text, "cpus", &id, list, path), -ENODATA);
-    CHECK_INT(cgroup_own_path("", NULL, &id, list, path), -ENODATA);
-    CHECK_INT(cgroup_own_path("no colons\n:\n", NULL, &id, list, path), -ENODATA);
-}
-
-TEST(refuses_a_path_that_does_not_fit)
-{
-    char text[CGROUP_PATH_SIZE + 16] = "0::/";
-    unsigned id;
-    char list[128];
-    char path[CGROUP_PATH_SIZE];
-    memset(text + 4, 'x', CGROUP_PATH_SIZE - 1);
-    CHECK_INT(cgroup_own_path(text, NULL, &id, list, path), -ENAMETOOLONG);
-    text[3 + CGROUP_PATH_SIZE - 1] = '\0';
-    CHECK_INT(cgroup_own_path(text, NULL, &id, list, path), 0);
-    CHECK_INT(strlen(path), CGROUP_PATH_SIZE - 1);
+    struct cgroup_lines lines;
+    cgroup_read_lines(text, &lines);
+    check_line(&lines.v1[CGROUP_CPUACCT], 4, "cpu,cpuacct", "/b:c");
+    check_line(&lines.v1[CGROUP_CPU], 4, "cpu,cpuacct", "/b:c");
+    check_line(&lines.v2, 0, "", "/user.slice/x.scope");
+    CHECK(lines.v1[CGROUP_MEMORY].path == NULL);
+    cgroup_read_lines("3:cpus:/a\n5:xpids,pid:/b", &lines); /* no name in part */
+    CHECK(lines.v1[CGROUP_CPU].path == NULL && lines.v1[CGROUP_PIDS].path == NULL && lines.v2.path == NULL);
+    cgroup_read_lines("3:memory:/first\n5:memory:/second\n", &lines);
+    check_line(&lines.v1[CGROUP_MEMORY], 3, "memory", "/first");
+    cgroup_read_lines("", &lines);
+    CHECK(lines.v2.path == NULL);
+    cgroup_read_lines("no colons\n:\n", &lines);
+    CHECK(lines.v2.path == NULL);
 }
 
 TEST(reads_keys_and_words_whole)
@@ -133,18 +131,36 @@ static struct host_cgroup probe(const char *self_text)
 static void check_place(const struct host_cgroup *host, enum cgroup_controller c,
                         enum cgroup_version version, enum cgroup_route route, const char *dir)
 {
-    CHECK_STR(host->controllers[c].reason, "");
     CHECK_INT(host->controllers[c].version, version);
     CHECK_INT(host->controllers[c].route, route);
-    CHECK_STR(host->controllers[c].dir + strlen(root), dir);
+    CHECK_STR(host->dirs[c] + strlen(root), dir);
 }
 
 static void check_missing(const struct host_cgroup *host, enum cgroup_controller c,
                           const char *part_of_reason)
 {
     CHECK_INT(host->controllers[c].version, CGROUP_NONE);
-    if (strstr(host->controllers[c].reason, part_of_reason) == NULL)
-        CHECK_STR(host->controllers[c].reason, part_of_reason);
+    char lack[CGROUP_LACK_SIZE];
+    layer_cgroup_lack(lack, host, c);
+    if (strstr(lack, part_of_reason) == NULL)
+        CHECK_STR(lack, part_of_reason);
+}
+
+TEST(refuses_a_path_that_does_not_fit)
+{
+    char text[CGROUP_PATH_SIZE + 16] = "0::";
+    tree_begin();
+    put("mounted", "2");
+    for (size_t i = 3; i < sizeof text - 1; i++)
+        text[i] = i % 2 == 1 ? '/' : 'x';
+    text[3 + CGROUP_PATH_SIZE - strlen(root)] = '\0';
+    struct host_cgroup host = probe(text);
+    CHECK_INT(host.controllers[CGROUP_MEMORY].errnum, ENAMETOOLONG);
+    check_missing(&host, CGROUP_MEMORY, "not visible");
+    text[3 + CGROUP_PATH_SIZE - strlen(root) - 1] = '\0'; /* just fits; there is no such group */
+    host = probe(text);
+    CHECK_INT(host.controllers[CGROUP_MEMORY].errnum, ENOENT);
+    tree_end();
 }
 
 TEST(says_that_nothing_is_mounted)
@@ -302,11 +318,11 @@ TEST(says_who_may_not_write)
         CHECK_INT(setresuid(1500, 1500, 0), 0);
     }
     struct host_cgroup host = probe("0::/\n");
-    CHECK_INT(uid != 0 || setresuid(0, 0, 0) == 0, 1);
-    CHECK_INT(chmod(root, 0755), 0);
-    tree_end();
     char reason[128];
     snprintf(reason, sizeof reason, "is not writable by uid %u", uid == 0 ? 1500U : (unsigned)uid);
     for (unsigned c = 0; c < CGROUP_CONTROLLER_COUNT; c++)
         check_missing(&host, (enum cgroup_controller)c, reason);
+    CHECK_INT(uid != 0 || setresuid(0, 0, 0) == 0, 1);
+    CHECK_INT(chmod(root, 0755), 0);
+    tree_end();
 }

@@ -22,9 +22,12 @@
 static struct host_cgroup host_with(enum cgroup_controller c)
 {
     static struct host_cgroup host;
+    static char lack[CGROUP_LACK_SIZE];
     layer_cgroup_probe(&host);
-    if (host.controllers[c].version == CGROUP_NONE)
-        test_skip(host.controllers[c].reason);
+    if (host.controllers[c].version == CGROUP_NONE) {
+        layer_cgroup_lack(lack, &host, c);
+        test_skip(lack);
+    }
     return host;
 }
 
@@ -89,7 +92,7 @@ static int count_left(const struct host_cgroup *host, pid_t pid)
     int count = 0;
     snprintf(prefix, sizeof prefix, pid == 0 ? "cordon." : "cordon.%d.", (int)pid);
     for (unsigned i = 0; i < CGROUP_CONTROLLER_COUNT; i++) {
-        DIR *dir = opendir(host->controllers[i].dir);
+        DIR *dir = opendir(host->dirs[i]);
         for (struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;)
             count += strncmp(e->d_name, prefix, strlen(prefix)) == 0;
         if (dir != NULL)
@@ -287,16 +290,16 @@ TEST(leaves_nothing_behind_when_it_fails)
 
     struct host_cgroup broken = host;
     broken.controllers[CGROUP_PIDS].version = CGROUP_NONE;
-    snprintf(broken.controllers[CGROUP_PIDS].reason, 64, "it was switched off");
+    broken.controllers[CGROUP_PIDS].lack = LACK_DISABLED;
     CHECK_INT(layer_cgroup_prepare(&layer, &broken, &want, &err), -EOPNOTSUPP);
     CHECK_STR(err.subject, "pids");
-    CHECK_STR(err.why, "it was switched off");
+    CHECK(strstr(err.why, "the pids controller is not enabled") != NULL);
     CHECK_INT(layer.group_count, 0);
     CHECK_INT(count_left(&host, getpid()), 0);
 
     want.pids = PARSE_UNLIMITED;
     want.mem_bytes = 64 * MIB;
-    snprintf(broken.controllers[CGROUP_MEMORY].dir, 32, "/nowhere");
+    snprintf(broken.dirs[CGROUP_MEMORY], 32, "/nowhere");
     CHECK_INT(layer_cgroup_prepare(&layer, &broken, &want, &err), -ENOENT);
     CHECK_STR(err.subject, "/nowhere");
     CHECK_INT(count_left(&host, getpid()), 0);
@@ -395,7 +398,7 @@ static void step_aside_and_back(const char *own)
 {
     struct host_cgroup host = host_with(CGROUP_MEMORY);
     CHECK_INT(host.controllers[CGROUP_MEMORY].route, CGROUP_ROUTE_LEAF);
-    CHECK_STR(host.controllers[CGROUP_MEMORY].dir, own);
+    CHECK_STR(host.dirs[CGROUP_MEMORY], own);
 
     struct plan_cgroup want = {.mem_bytes = 32 * MIB, .pids = 8, .cpu_usage = true};
     struct layer_cgroup first = prepared(&host, &want);
@@ -404,7 +407,7 @@ static void step_aside_and_back(const char *own)
 
     /* A second run of the same process shares the leaf, and keeps its limit after the first. */
     host = host_with(CGROUP_MEMORY);
-    CHECK_STR(host.controllers[CGROUP_MEMORY].dir, own);
+    CHECK_STR(host.dirs[CGROUP_MEMORY], own);
     CHECK(host.leaf[0] != '\0');
     struct layer_cgroup second = prepared(&host, &want);
     layer_cgroup_release(&first);
@@ -413,7 +416,7 @@ static void step_aside_and_back(const char *own)
     layer_cgroup_release(&second);
 
     host = host_with(CGROUP_MEMORY);
-    CHECK_STR(host.controllers[CGROUP_MEMORY].dir, own); /* alone in it again */
+    CHECK_STR(host.dirs[CGROUP_MEMORY], own); /* alone in it again */
     CHECK_STR(host.leaf, "");
     CHECK_INT(count_left(&host, 0), 0);
 }
@@ -425,7 +428,7 @@ TEST(steps_aside_and_back_when_alone_in_a_delegated_group)
         test_skip("the memory controller is not in cgroup v2");
     char own[CGROUP_PATH_SIZE + 64];
     char procs[CGROUP_PATH_SIZE + 96];
-    snprintf(own, sizeof own, "%s/alone.%d", host.controllers[CGROUP_MEMORY].dir, (int)getpid());
+    snprintf(own, sizeof own, "%s/alone.%d", host.dirs[CGROUP_MEMORY], (int)getpid());
     snprintf(procs, sizeof procs, "%s/cgroup.procs", own);
     CHECK_INT(mkdir(own, 0755), 0);
     fflush(stdout);
