@@ -53,16 +53,34 @@ static bool needs_nothing(unsigned char c)
     return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
 }
 
+/* All of it as it is; false: something has to be escaped. */
+static bool put_plain(struct buf *out, const char *data, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        if (!needs_nothing((unsigned char)data[i]))
+            return false;
+    }
+    char *room = out->failed ? NULL : buf_reserve(out, len + 2);
+    if (room == NULL)
+        return true;
+    room[0] = room[len + 1] = '"';
+    memcpy(room + 1, data, len);
+    out->len += len + 2;
+    return true;
+}
+
 static void put_bytes(struct buf *out, const char *data, size_t len)
 {
     static const char replacement[] = "\xef\xbf\xbd"; /* U+FFFD */
     static const char hex[] = "0123456789abcdef";
     size_t plain = 0; /* start of a run that needs no change */
 
+    if (put_plain(out, data, len)) /* nearly always */
+        return;
     buf_append(out, "\"", 1);
     for (size_t i = 0; i < len;) {
         const unsigned char c = (unsigned char)data[i];
-        if (needs_nothing(c)) { /* nearly always */
+        if (needs_nothing(c)) {
             i++;
             continue;
         }

@@ -50,10 +50,13 @@ static int read_all(int fd, const char *spec, struct buf *out, size_t max, const
             err_why(err, why);
             return r;
         }
-        char *data = buf_reserve(out, room < CHUNK ? room : CHUNK);
+        const size_t left = out->cap - out->len; /* to grow is to copy: the end is often all that is still to come */
+        const size_t size = left > 0 ? left : CHUNK;
+        const size_t some = size < room ? size : room;
+        char *data = buf_reserve(out, some);
         if (data == NULL)
             return fail(err, ENOMEM, what, spec);
-        ssize_t n = read(fd, data, room < CHUNK ? room : CHUNK);
+        ssize_t n = read(fd, data, some);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)

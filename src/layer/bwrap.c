@@ -13,6 +13,7 @@
 #include "sys/files.h"
 
 #define ARGUMENTS_MAX (64u * 1024 * 1024)
+#define ARGUMENTS_USUAL 4096 /* bwrap's exec waits for them */
 #define PATH_SIZE 4096
 
 /* Which of the descriptors it is. */
@@ -326,11 +327,13 @@ int layer_bwrap_open(struct layer_bwrap *self, const struct plan *plan, struct c
 
 int layer_bwrap_fill(const struct layer_bwrap *self, const struct plan *plan, struct cordon_error *err)
 {
+    char text[ARGUMENTS_USUAL];
+    char last[ARGUMENTS_USUAL / 4];
     struct arguments a = {.self = self,
                           .plan = plan,
                           .next = FIRST_OTHER,
-                          .text = BUF_INIT(ARGUMENTS_MAX),
-                          .last = BUF_INIT(ARGUMENTS_MAX),
+                          .text = BUF_IN(text, ARGUMENTS_MAX),
+                          .last = BUF_IN(last, ARGUMENTS_MAX),
                           .err = err};
     int r = put_all(&a);
     if (r == 0)

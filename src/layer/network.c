@@ -14,15 +14,16 @@ static int fail(struct cordon_error *err, long r, const char *what, const char *
     return err_set(err, CORDON_ERROR_SETUP, CORDON_LAYER_NETWORK, (int)-r, what, subject);
 }
 
-int layer_network_apply(const struct plan *plan, uint32_t *proof, struct cordon_error *err)
+int layer_network_make(const struct plan *plan, struct cordon_error *err)
 {
-    if (!plan->netns)
-        return 0;
-    long r = sys_call(SYS_unshare, CLONE_NEWNET);
-    if (r < 0)
-        return fail(err, r, "make a network namespace", "unshare");
+    long r = plan->netns ? sys_call(SYS_unshare, CLONE_NEWNET) : 0;
+    return r < 0 ? fail(err, r, "make a network namespace", "unshare") : 0;
+}
 
-    /* A new namespace has one interface, lo, and it is down: ask rather than assume. */
+/* A new namespace has one interface, lo, and it is down: ask rather than assume. */
+int layer_network_settle(const struct plan *plan, uint32_t *proof, struct cordon_error *err)
+{
+    long r = 0;
     struct ifreq lo;
     memset(&lo, 0, sizeof lo);
     memcpy(lo.ifr_name, "lo", 3);

@@ -16,6 +16,7 @@
 #include "wire/policy_json.h"
 
 #define MANIFEST_FILE "module.json"
+#define MANIFEST_USUAL 2048 /* bytes; a longer one gets memory of its own */
 #define MODULES_MAX 65536
 
 static int fail(struct cordon_error *err, int errnum, const char *what, const char *subject)
@@ -64,10 +65,11 @@ static int read_file(int dir, const char *name, struct buf *out)
         return -EINVAL;
     if (st.st_size > MANIFEST_MAX_BYTES)
         return -EFBIG;
-    char *data = buf_reserve(out, MANIFEST_MAX_BYTES + 1);
-    ssize_t n = data == NULL ? -ENOMEM : fd_read_full(fd, data, MANIFEST_MAX_BYTES + 1);
-    if (n > MANIFEST_MAX_BYTES) /* it grew meanwhile */
-        return -EFBIG;
+    const size_t size = (size_t)st.st_size + 1;
+    char *data = buf_reserve(out, size);
+    ssize_t n = data == NULL ? -ENOMEM : fd_read_full(fd, data, size);
+    if (n == (ssize_t)size)
+        return -EAGAIN;
     out->len = n < 0 ? 0 : (size_t)n;
     return n < 0 ? (int)n : 0;
 }
@@ -115,6 +117,8 @@ static int unreadable(struct cordon_error *err, int r, const char *id)
     r = fail(err, -r, "read manifest", file_of(id, MANIFEST_FILE).path);
     if (r == -EFBIG)
         err_why(err, "it is longer than 1048576 bytes");
+    if (r == -EAGAIN)
+        err_why(err, "it grew while it was read");
     return r;
 }
 
@@ -160,7 +164,8 @@ int module_find(struct module *out, const struct module_root *root, const char *
         err_why(err, wrong);
         return r;
     }
-    BUF_AUTO text = BUF_INIT(MANIFEST_MAX_BYTES + 1);
+    char room[MANIFEST_USUAL];
+    BUF_AUTO text = BUF_IN(room, MANIFEST_MAX_BYTES + 1);
     FD_AUTO dir = open_module(root->fd, id, err);
     if (dir < 0)
         return dir;

@@ -18,18 +18,28 @@ const char *ledger_mechanism(const struct ledger_entry *entry)
     return entry->mechanism == NULL ? "none" : entry->mechanism;
 }
 
+void ledger_word(struct ledger *out, const struct plan *plan)
+{
+    for (int i = 0; i < CAPABILITY_COUNT; i++) {
+        struct plan_words words;
+        plan_describe(plan, (enum capability)i, &words);
+        memcpy(out->entries[i].requested, words.requested, sizeof words.requested);
+        memcpy(out->entries[i].details, words.details, sizeof words.details);
+    }
+    out->worded = true;
+}
+
 void ledger_fill(struct ledger *out, const struct plan *plan, uint32_t proven, bool ran)
 {
+    if (!out->worded)
+        ledger_word(out, plan);
+    out->worded = false; /* what stands there is about this plan and its end */
     for (int i = 0; i < CAPABILITY_COUNT; i++) {
         const struct plan_claim *claim = &plan->claims[i];
         struct ledger_entry *entry = &out->entries[i];
         const bool planned = claim->mechanism != NULL;
         const bool seen = (proven & claim->proof) == claim->proof;
 
-        struct plan_words words;
-        plan_describe(plan, (enum capability)i, &words);
-        memcpy(entry->requested, words.requested, sizeof entry->requested);
-        memcpy(entry->details, words.details, sizeof entry->details);
         entry->applied = planned && seen && ran;
         entry->mechanism = entry->applied                               ? claim->mechanism
                            : ran && seen && claim->instead != NULL ? claim->instead

@@ -16,11 +16,15 @@ struct ledger_entry {
 /* Zero: nothing was asked, nothing holds, which is true before a plan exists. */
 struct ledger {
     struct ledger_entry entries[CAPABILITY_COUNT];
+    bool worded;
 };
 
 bool ledger_asked(const struct ledger_entry *entry);
 const char *ledger_requested(const struct ledger_entry *entry); /* "null": nothing was asked */
 const char *ledger_mechanism(const struct ledger_entry *entry); /* "none": nothing holds */
 
-/* The plan's claims against what was proven; `ran`: the payload was started. */
+/* What was asked, and how well the plan would hold it: ahead of the end, while nobody waits for it. */
+void ledger_word(struct ledger *out, const struct plan *plan);
+
+/* The plan's claims against what was proven; `ran`: the payload was started. Words them if nobody has. */
 void ledger_fill(struct ledger *out, const struct plan *plan, uint32_t proven, bool ran);

@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 
 #include "layer/landlock.h"
+#include "layer/network.h"
 #include "layer/notify.h"
 #include "layer/privileges.h"
 #include "supervisor/init.h"
@@ -138,13 +139,14 @@ void init_seal(struct spawn *s, uint32_t *seen)
         *seen |= PROOF_INIT_SEALED;
 }
 
-/* Init is not left in the host's network. */
-static int join_network(struct spawn *s, int payload_fd)
+/* Init is not left in the host's network, and sees to the new one. */
+static int join_network(struct spawn *s, int payload_fd, uint32_t *seen)
 {
     long r = sys_call(SYS_setns, payload_fd, CLONE_NEWNET);
     if (r == -ESRCH && __atomic_load_n(&s->shared->payload_failed, __ATOMIC_ACQUIRE))
         return -ECANCELED; /* it has said why it is gone */
-    return r < 0 ? init_fail(s, CORDON_LAYER_NETWORK, r, "join the network namespace", "setns") : 0;
+    return r < 0 ? init_fail(s, CORDON_LAYER_NETWORK, r, "join the network namespace", "setns")
+                 : layer_network_settle(s->plan, seen, &s->shared->error);
 }
 
 /* The sandbox around the payload process, while that one prepares itself. */
@@ -177,7 +179,7 @@ static int build(struct spawn *s, int payload, int payload_fd)
     shared->root = layer_mounts_root();
     /* The maps could be written. */
     seen |= PROOF_USERNS | (sys_call(SYS_getpid) == 1 ? PROOF_PIDNS : 0);
-    r = plan->netns ? join_network(s, payload_fd) : 0;
+    r = plan->netns ? join_network(s, payload_fd, &seen) : 0;
     if (r < 0)
         return r;
     /* What the payload joined in one call with the root that it compares, and what init joined. */
@@ -372,12 +374,15 @@ _Noreturn static __attribute__((noinline)) void namespace_init(struct spawn *s)
     init_create_ruleset(s);
     init_wipe_arguments(s);
     own_the_stack();
-    int payload = clone(spawn_payload, s->stack + SPAWN_STACK, CLONE_VM | CLONE_PIDFD | SIGCHLD, s, &payload_fd);
+    /* What signals do is one table for both, until exec: init resets it, which has the time. */
+    const int flags = CLONE_VM | CLONE_SIGHAND | CLONE_PIDFD | SIGCHLD;
+    int payload = clone(spawn_payload, s->stack + SPAWN_STACK, flags, s, &payload_fd);
     if (payload < 0) {
         init_fail(s, CORDON_LAYER_PROCESS, -errno, "clone the payload process", "clone");
         init_give_up(s, 0);
     }
     init_leave_group();
+    sys_default_actions();
     if (build(s, payload, payload_fd) < 0)
         init_give_up(s, payload);
     struct children children;

@@ -113,11 +113,11 @@ static int arrange_descriptors(struct spawn *s, struct tools *tools)
 }
 
 /* What the caller changed for itself is not the payload's business. */
-static void reset_attributes(void)
+static void reset_attributes(const struct plan *plan)
 {
+    if (plan_hosted(plan)) /* else init's table is this process's, too */
+        sys_default_actions();
     static const int no_priority = 0;
-    for (int sig = 1; sig <= 64; sig++)
-        sys_default_action(sig); /* KILL and STOP refuse */
     sys_call(SYS_sched_setscheduler, 0, SCHED_OTHER, &no_priority); /* else nobody who watches it would get his turn */
     sys_call(SYS_setpriority, PRIO_PROCESS, 0, 0); /* an ordinary user cannot go back down */
     sys_call(SYS_umask, 022);
@@ -198,13 +198,13 @@ static int leave_keys(struct spawn *s, uint32_t *seen)
 }
 
 /* A network namespace of its own, and all others with init. */
-static int enter_namespaces(struct spawn *s, uint32_t *seen)
+static int enter_namespaces(struct spawn *s, uint32_t seen)
 {
-    if (s->bwrap != NULL && (*seen & PROOF_GATE) == 0)
+    if (s->bwrap != NULL && (seen & PROOF_GATE) == 0)
         return fail(s, -EBUSY, "watch what bwrap does", "another listener is above this process");
     if (plan_hosted(s->plan))
         return 0;
-    int r = layer_network_apply(s->plan, seen, &s->shared->payload_error);
+    int r = layer_network_make(s->plan, &s->shared->payload_error);
     return r < 0 ? r : join_init(s);
 }
 
@@ -249,7 +249,7 @@ static int prepare(struct spawn *s, struct tools *tools)
     struct shared *shared = s->shared;
     uint32_t seen = s->gate_socket < 0 ? 0 : s->bwrap != NULL ? enter_exec_gate(s) : enter_gate(s);
 
-    int r = enter_namespaces(s, &seen);
+    int r = enter_namespaces(s, seen);
     if (r < 0)
         return r;
     __atomic_or_fetch(&shared->proof, seen, __ATOMIC_RELAXED);
@@ -261,7 +261,7 @@ static int prepare(struct spawn *s, struct tools *tools)
     r = s->bwrap == NULL ? arrange_descriptors(s, tools) : 0; /* there the words are still being written */
     if (r < 0)
         return r;
-    reset_attributes();
+    reset_attributes(s->plan);
 
     seen = 0;
     r = give_up_rights(s, &seen);

@@ -221,8 +221,11 @@ static int attempt(struct supervisor *s)
 
     clock_begin(s);
     nudge_collector(s);
-    if (plan->use_cgroup) /* while the children begin */
+    /* While the children begin: */
+    if (plan->use_cgroup)
         layer_cgroup_sweep(&s->plan->host->cgroup);
+    if (s->wishes.ledger)
+        ledger_word(&s->result->ledger, plan);
     return 0;
 }
 
@@ -304,6 +307,7 @@ void supervisor_forget(struct supervisor *s)
     if (s->spawn.shared != NULL)
         s->spawn.shared->failed = s->spawn.shared->payload_failed = false;
     s->result->error = (struct cordon_error){0};
+    s->result->ledger.worded = false; /* about the plan that failed */
 }
 
 int supervisor_again(struct supervisor *s)

@@ -75,6 +75,13 @@ static inline long sys_default_action(int sig)
     return sys_call(SYS_rt_sigaction, sig, standard, 0, 8);
 }
 
+/* Of all signals; KILL and STOP refuse, and have no other. */
+static inline void sys_default_actions(void)
+{
+    for (int sig = 1; sig <= 64; sig++)
+        sys_default_action(sig);
+}
+
 /* The mask of blocked signals: a bit for each. */
 static inline void sys_set_signals(uint64_t blocked)
 {
