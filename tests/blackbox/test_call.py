@@ -228,6 +228,13 @@ def test_input_that_is_no_json(modules, given, why):
     assert modules.call("--exit", "apcore", "a.echo", given=given).rc == 2
 
 
+@pytest.mark.parametrize("size", [65535, 65536, 65537, 131072, 131073])
+def test_input_around_the_size_of_what_it_is_read_into(modules, size):
+    modules.add("a.whole", "import sys; text = sys.stdin.read(); print(len(text) if text[1:-1].isdigit() else -1)")
+    given = (b'"' + b"0123456789" * size)[:size - 1] + b'"'
+    assert modules.result("a.whole", given=given).doc["value"] == size == len(given)
+
+
 def test_input_of_ten_mebibytes_and_one_byte_more(modules):
     modules.add("a.len", "import sys; print(len(sys.stdin.read()))")
     most = b'"' + b"x" * (10 * 1024 * 1024 - 2) + b'"'
