@@ -69,6 +69,12 @@ static void missing(struct host_cgroup_controller *c, enum cgroup_lack lack, int
     c->errnum = errnum;
 }
 
+/* A path that fits: it was made in an array of that size. */
+static void put_path(char out[static CGROUP_PATH_SIZE], const char *path)
+{
+    memcpy(out, path, strlen(path) + 1);
+}
+
 /* "DIR/NAME"; an empty string, which no call accepts as a path, if it does not fit. */
 static void join_bytes(char out[static PATH_SIZE], const char *dir, const char *name, size_t name_len)
 {
@@ -122,10 +128,10 @@ static int own_dir(char out[static CGROUP_PATH_SIZE], const char *mount, const s
 {
     const size_t mount_len = strlen(mount);
     const size_t own_len = own->path_len == 1 && own->path[0] == '/' ? 0 : own->path_len;
-    if (own->path_len >= 3 && memcmp(own->path, "/..", 3) == 0)
-        return -ENOENT; /* outside of what this cgroup namespace shows */
     if (own_len >= CGROUP_PATH_SIZE || mount_len + own_len >= CGROUP_PATH_SIZE)
         return -ENAMETOOLONG;
+    if (own->path_len >= 3 && memcmp(own->path, "/..", 3) == 0)
+        return -ENOENT; /* outside of what this cgroup namespace shows */
     memcpy(out, mount, mount_len);
     memcpy(out + mount_len, own->path, own_len);
     out[mount_len + own_len] = '\0';
@@ -168,7 +174,7 @@ static void probe_v1(const struct cgroup_source *source, const struct cgroup_lin
     } else {
         c->version = CGROUP_V1;
         c->route = CGROUP_ROUTE_CHILD;
-        strcpy(out->dirs[which], dir);
+        put_path(out->dirs[which], dir);
     }
 }
 
@@ -201,7 +207,7 @@ static void offer(struct place *best, const char *dir, enum cgroup_route route,
                ((controllers & 1U << CGROUP_PIDS) != 0 ? 1 : 0);
     if (rank <= best->rank)
         return;
-    strcpy(best->dir, dir);
+    put_path(best->dir, dir);
     best->route = route;
     best->controllers = controllers;
     best->rank = rank;
@@ -248,13 +254,13 @@ static bool is_leaf(const char *dir)
 static void search_v2(const char *mount, const char *own, int r, struct place *best, char *leaf)
 {
     char dir[CGROUP_PATH_SIZE];
-    strcpy(dir, own);
+    put_path(dir, own);
     enum cgroup_route route = CGROUP_ROUTE_CHILD;
     const size_t mount_len = strlen(mount);
     for (;; r = writable(dir)) {
         if (r == 0 && route == CGROUP_ROUTE_CHILD && is_leaf(dir)) {
             /* Another run of this process moved it here: its own group is one up. */
-            strcpy(leaf, dir);
+            put_path(leaf, dir);
             *strrchr(dir, '/') = '\0';
             if (writable(dir) == 0)
                 offer(best, dir, CGROUP_ROUTE_LEAF, controllers_in(dir, "cgroup.controllers"));
@@ -284,7 +290,7 @@ static void tell(struct host_cgroup *out, enum cgroup_controller which, const st
         c->version = CGROUP_V2;
         c->route = best->route;
         c->hierarchy = 0;
-        strcpy(out->dirs[which], best->dir);
+        put_path(out->dirs[which], best->dir);
     }
 }
 

@@ -54,7 +54,7 @@ void module_root_close(struct module_root *root)
     fd_close(&root->fd);
 }
 
-/* A regular file in `dir`, by its own name: neither a link, nor a FIFO that would keep us. */
+/* A regular file in `dir`, by its own name: neither a link, nor a FIFO that would keep us. Into the room that `out` has, first. */
 static int read_file(int dir, const char *name, struct buf *out)
 {
     struct stat st;
@@ -65,13 +65,17 @@ static int read_file(int dir, const char *name, struct buf *out)
         return -EINVAL;
     if (st.st_size > MANIFEST_MAX_BYTES)
         return -EFBIG;
-    const size_t size = (size_t)st.st_size + 1;
-    char *data = buf_reserve(out, size);
-    ssize_t n = data == NULL ? -ENOMEM : fd_read_full(fd, data, size);
-    if (n == (ssize_t)size)
-        return -EAGAIN;
-    out->len = n < 0 ? 0 : (size_t)n;
-    return n < 0 ? (int)n : 0;
+    while (out->len <= MANIFEST_MAX_BYTES) { /* it may grow meanwhile, and not every size is the truth */
+        const size_t left = out->cap > out->len ? out->cap - out->len : MANIFEST_MAX_BYTES + 1 - out->len;
+        char *data = buf_reserve(out, left);
+        ssize_t n = data == NULL ? -ENOMEM : fd_read_full(fd, data, left);
+        if (n < 0)
+            return (int)n;
+        out->len += (size_t)n;
+        if ((size_t)n < left)
+            return 0;
+    }
+    return -EFBIG;
 }
 
 static int no_module(struct cordon_error *err, int errnum, const char *id, const char *why)
@@ -117,8 +121,6 @@ static int unreadable(struct cordon_error *err, int r, const char *id)
     r = fail(err, -r, "read manifest", file_of(id, MANIFEST_FILE).path);
     if (r == -EFBIG)
         err_why(err, "it is longer than 1048576 bytes");
-    if (r == -EAGAIN)
-        err_why(err, "it grew while it was read");
     return r;
 }
 

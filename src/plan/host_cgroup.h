@@ -46,7 +46,7 @@ struct host_cgroup_controller {
     int errnum;
 };
 
-/* The long ones come last: a run that finds no cgroup touches none of them. */
+/* The long ones come last: a run that finds no cgroup touches no page of theirs but the first. */
 struct host_cgroup {
     struct host_cgroup_controller controllers[CGROUP_CONTROLLER_COUNT];
     bool swap;                   /* this host has some: a limit on memory must hold it, too */

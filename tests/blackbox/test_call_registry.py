@@ -1,11 +1,12 @@
 """`cordon call`: where modules are found, their ids and manifests, and the list of them."""
 import json
 import os
+import subprocess
 
 import pytest
 
 from extensions import ECHO, LIBRARY, WORLD, Modules
-from support import ROOT, cordon
+from support import BIN, ENV, ROOT, cordon
 
 
 def test_the_root_is_found_by_option_variable_and_place(place):
@@ -127,6 +128,26 @@ def test_a_manifest_that_is_huge(modules):
     assert r.rc == 44 and b"longer than 1048576 bytes" in r.err
     (modules.path / "a.m/module.json").write_text("[" * 100000)
     assert modules.call("a.m").rc == 44
+
+
+@pytest.mark.parametrize("size", [2047, 2048, 2049, 1048576])
+def test_a_manifest_around_the_size_of_what_it_is_read_into(modules, size):
+    where = modules.add("a.echo", ECHO)
+    path = where / "module.json"
+    path.write_text(path.read_text().ljust(size))
+    assert modules.result("a.echo", given=b"[1]").doc["value"] == [1]
+    path.write_text("#".rjust(size))
+    assert f"1:{size}: " in modules.call("a.echo").err.decode(), "the last byte has been read"
+
+
+def test_a_manifest_whose_size_is_not_the_truth(modules):
+    """As some file systems tell it: here one of procfs, whose files are 0 bytes long."""
+    if os.getuid() != 0:
+        pytest.skip("only root mounts")
+    where = modules.add("a.echo", ECHO)
+    script = 'mount --bind /proc/version "$1/module.json" && exec "$2" call --extensions "$1/.." a.echo </dev/null'
+    p = subprocess.run(["unshare", "-m", "sh", "-c", script, "sh", str(where), BIN], env=ENV, capture_output=True, check=False)
+    assert p.returncode == 44 and b"1:1: expected a JSON value" in p.stderr, p.stderr
 
 
 def test_list(modules):
