@@ -328,7 +328,9 @@ void layer_cgroup_probe_from(const struct cgroup_source *source, struct host_cgr
 {
     struct cgroup_lines lines;
     cgroup_read_lines(source->self_text, &lines);
+    memset(out->controllers, 0, sizeof out->controllers);
     out->swap = source->swap;
+    out->leaf[0] = '\0';
     probe_v2(source, &lines.v2, out);
     for (unsigned i = 0; i < CGROUP_CONTROLLER_COUNT; i++) {
         if (out->controllers[i].version == CGROUP_NONE)

@@ -123,6 +123,7 @@ static const char *pid_line(void)
 static struct host_cgroup probe(const char *self_text)
 {
     static struct host_cgroup host;
+    memset(&host, 'x', sizeof host); /* whatever stood there before is no answer */
     layer_cgroup_probe_from(
         &(struct cgroup_source){.root = root, .self_text = self_text, .mounted = mounted}, &host);
     return host;
