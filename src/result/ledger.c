@@ -31,7 +31,7 @@ void ledger_word(struct ledger *out, const struct plan *plan)
 
 void ledger_fill(struct ledger *out, const struct plan *plan, uint32_t proven, bool ran)
 {
-    if (!out->worded)
+    if (!out->worded || !ran) /* where nothing ran they may be those of a plan that failed before this one */
         ledger_word(out, plan);
     out->worded = false; /* what stands there is about this plan and its end */
     for (int i = 0; i < CAPABILITY_COUNT; i++) {

@@ -307,7 +307,6 @@ void supervisor_forget(struct supervisor *s)
     if (s->spawn.shared != NULL)
         s->spawn.shared->failed = s->spawn.shared->payload_failed = false;
     s->result->error = (struct cordon_error){0};
-    s->result->ledger.worded = false; /* about the plan that failed */
 }
 
 int supervisor_again(struct supervisor *s)

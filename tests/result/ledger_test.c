@@ -1,6 +1,6 @@
 #include "result/ledger.h"
 
-#include "../harness.h"
+#include "../plan/invent.h"
 
 TEST(capability_names_go_both_ways)
 {
@@ -30,4 +30,23 @@ TEST(a_requirement_is_a_capability_with_or_without_a_mechanism)
     CHECK(strstr(remedy, "wall_time") != NULL);
     capability_remedy("memory:frob", remedy, sizeof remedy);
     CHECK(strstr(remedy, "cgroup2, cgroup1, watcher") != NULL);
+}
+
+/* A plan may be worded while it begins, fail, and be followed by another that is refused. */
+TEST(words_made_ahead_are_of_the_plan_that_ran_or_made_anew)
+{
+    static struct ledger ledger;
+    struct invented first = invented(PROFILE_STAGE);
+    struct invented second = invented(PROFILE_LIMITS);
+    CHECK_INT(compile(&first), 0);
+    CHECK_INT(compile(&second), 0);
+    ledger_word(&ledger, &first.plan);
+    ledger_fill(&ledger, &second.plan, 0, false);
+    CHECK_STR(ledger_requested(&ledger.entries[CAP_FILESYSTEM]), "\"guard\"");
+    ledger_word(&ledger, &first.plan);
+    ledger_fill(&ledger, &first.plan, ~0u, true);
+    CHECK_STR(ledger_requested(&ledger.entries[CAP_FILESYSTEM]), "\"view\"");
+    CHECK(ledger.entries[CAP_FILESYSTEM].applied);
+    ledger_fill(&ledger, &second.plan, ~0u, true); /* nobody worded this one ahead */
+    CHECK_STR(ledger_requested(&ledger.entries[CAP_FILESYSTEM]), "\"guard\"");
 }
